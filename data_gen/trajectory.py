@@ -1,0 +1,137 @@
+"""The types that flow through the whole line, and the checks made where they enter it.
+
+Letters: B episodes, T steps, N agents, Do observation, Da action, F features.
+"""
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float32, Int32
+
+SPLITS = ("train", "validation", "test")
+
+
+class InputError(ValueError):
+    """The user's input is wrong. The message says what, where and what to do; entry points exit with code 2."""
+
+
+class TrajectoryBatch(NamedTuple):
+    """What the model may see. `mask` is presence: True where agent i's step t is real."""
+
+    obs: Float32[Array | np.ndarray, "B T N Do"]
+    actions: Float32[Array | np.ndarray, "B T N Da"] | Int32[Array | np.ndarray, "B T N"]
+    mask: Bool[Array | np.ndarray, "B T N"]
+
+
+class RowIndex(NamedTuple):
+    """Where a row comes from: its recording, the unit it is split by, the learner's checkpoint, its first step."""
+
+    episode: Int32[np.ndarray, " B"]
+    group: Int32[np.ndarray, " B"]
+    checkpoint: Int32[np.ndarray, " B"]
+    t0: Int32[np.ndarray, " B"]
+
+
+class Outcomes(NamedTuple):
+    """What happened to the agents; never an input of the model."""
+
+    rewards: Float32[np.ndarray, "B T N"]
+    terminated: Bool[np.ndarray, "B T"]
+    truncated: Bool[np.ndarray, "B T"]
+
+
+class LabelSpec(NamedTuple):
+    """How a probe reads a ground-truth quantity: `kind` is class, quantile (cut into `bins` classes) or real."""
+
+    name: str
+    source: str
+    kind: str
+    bins: int = 0
+    classes: tuple[str, ...] = ()
+
+
+class Labels(NamedTuple):
+    """Ground truth per episode, outside the trainer's input: arrays [B], or [B, N] for a label of each agent."""
+
+    values: dict[str, np.ndarray]
+    specs: tuple[LabelSpec, ...]
+
+
+class Features(NamedTuple):
+    """Named columns computed from observations and actions alone, for comparison with latents."""
+
+    values: Float32[np.ndarray, "B F"]
+    names: tuple[str, ...]
+
+
+class ActionSpec(NamedTuple):
+    """`continuous`: `size` is Da. `discrete`: `size` is the number of choices."""
+
+    kind: str
+    size: int
+
+
+class Dataset(NamedTuple):
+    """A whole data set in host memory. `split` holds 0, 1, 2 per row, as `SPLITS` names them; groups never straddle it."""
+
+    batch: TrajectoryBatch
+    rows: RowIndex
+    outcomes: Outcomes
+    labels: Labels
+    hand: Features
+    split: Int32[np.ndarray, " B"]
+    action: ActionSpec
+    meta: dict[str, Any]
+
+    def rows_of(self, name: str) -> Int32[np.ndarray, " K"]:
+        """Row numbers of one split."""
+        return np.flatnonzero(self.split == SPLITS.index(name)).astype(np.int32)
+
+
+def take(batch: TrajectoryBatch, rows: Int32[np.ndarray, " K"]) -> TrajectoryBatch:
+    """The given rows of every field."""
+    return TrajectoryBatch(*(field[rows] for field in batch))
+
+
+def check_batch(batch: TrajectoryBatch, action: ActionSpec, where: str = "batch") -> None:
+    """Raise InputError where shapes disagree, a real step is not finite, or a discrete action is out of range."""
+    obs, actions, mask = (np.asarray(field) for field in batch)
+    if obs.ndim != 4:
+        raise InputError(f"{where}: obs has shape {obs.shape}; it must be [episodes, steps, agents, features].")
+    if mask.shape != obs.shape[:3] or mask.dtype != bool:
+        raise InputError(f"{where}: mask is {mask.dtype}{list(mask.shape)}; it must be bool{list(obs.shape[:3])}.")
+    want = (*obs.shape[:3], action.size) if action.kind == "continuous" else obs.shape[:3]
+    if actions.shape != want:
+        raise InputError(f"{where}: {action.kind} actions have shape {actions.shape}; they must be {want}.")
+    if obs.shape[0] == 0 or not mask.any():
+        raise InputError(f"{where}: there is no episode with a real step; nothing could be learned or embedded.")
+    _check_finite(obs, mask, f"{where}: obs")
+    if action.kind == "continuous":
+        _check_finite(actions, mask, f"{where}: actions")
+        return
+    wrong = np.argwhere(mask & ((actions < 0) | (actions >= action.size)))
+    if len(wrong):
+        b, t, n = wrong[0]
+        raise InputError(
+            f"{where}: action {actions[b, t, n]} at episode {b}, step {t}, agent {n} is outside 0..{action.size - 1}."
+        )
+
+
+def _check_finite(values: np.ndarray, mask: np.ndarray, what: str) -> None:
+    wrong = np.argwhere(~np.isfinite(values) & mask[..., None])
+    if len(wrong):
+        b, t, n, f = wrong[0]
+        raise InputError(
+            f"{what} is {values[b, t, n, f]} at episode {b}, step {t}, agent {n}, feature {f}, and "
+            f"{len(wrong)} value(s) in all. Mask the steps that were not observed, or repair the values."
+        )
+
+
+def to_device(batch: TrajectoryBatch) -> TrajectoryBatch:
+    """The batch as JAX arrays; masked values become zero, so that what lies under the mask cannot matter."""
+    obs, actions, mask = batch
+    keep = np.asarray(mask)
+    actions = np.where(keep[..., None] if actions.ndim == 4 else keep, actions, 0)
+    obs = np.where(keep[..., None], obs, 0)
+    return TrajectoryBatch(obs=jnp.asarray(obs), actions=jnp.asarray(actions), mask=jnp.asarray(mask))
