@@ -73,7 +73,7 @@ class ActionSpec(NamedTuple):
 
 
 class Dataset(NamedTuple):
-    """A whole data set in host memory. `split` holds 0, 1, 2 per row, as `SPLITS` names them; groups never straddle it."""
+    """A whole data set in host memory. `split` numbers `SPLITS` per row; a group never straddles it."""
 
     batch: TrajectoryBatch
     rows: RowIndex

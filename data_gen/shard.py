@@ -1,0 +1,26 @@
+"""What one recording job hands to the store. S training seeds, C checkpoints, U learner updates."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float32
+
+from data_gen.trajectory import ActionSpec, Features, Labels, Outcomes, RowIndex, TrajectoryBatch
+
+
+class Shard(NamedTuple):
+    """Episodes of some training seeds, with the policies that made them and how those learned.
+
+    `policies` maps a parameter's path to an array [S, C, ...]; `curve` is the mean team return of the learner's
+    own episodes. `meta` is JSON: what every shard of one data set must agree on.
+    """
+
+    batch: TrajectoryBatch
+    rows: RowIndex
+    outcomes: Outcomes
+    labels: Labels
+    hand: Features
+    policies: dict[str, np.ndarray]
+    curve: Float32[np.ndarray, "S U"]
+    action: ActionSpec
+    meta: dict[str, Any]

@@ -1,0 +1,21 @@
+"""Tiny batches whose dimensions are all distinct, so that a swapped axis cannot pass unseen."""
+
+import numpy as np
+
+from data_gen.trajectory import ActionSpec, TrajectoryBatch
+
+B, T, N, DO = 6, 7, 3, 4
+
+
+def tiny_batch(action: ActionSpec, seed: int = 0, n_episodes: int = B) -> TrajectoryBatch:
+    """Random episodes with ragged lengths, and one agent that comes late."""
+    rng = np.random.default_rng(seed)
+    mask = np.arange(T)[None, :, None] < rng.integers(3, T + 1, (n_episodes, 1, 1))
+    mask = np.broadcast_to(mask, (n_episodes, T, N)).copy()
+    mask[0, 0, 1] = False
+    shape = (n_episodes, T, N)
+    if action.kind == "continuous":
+        actions = rng.normal(size=(*shape, action.size)).astype(np.float32)
+    else:
+        actions = rng.integers(0, action.size, shape).astype(np.int32)
+    return TrajectoryBatch(obs=rng.normal(size=(*shape, DO)).astype(np.float32), actions=actions, mask=mask)
