@@ -1,0 +1,157 @@
+"""Training state on disk: whole or absent, newest last, with the best model inside each."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import orbax.checkpoint as ocp
+from jaxtyping import Array, Float, Int, PyTree
+
+from data_gen.trajectory import ActionSpec, InputError
+from marl_vae.model import Dims, Model
+from marl_vae.normalise import Normaliser
+
+VERSION = 1
+KEPT = 2
+
+
+class TrainState(NamedTuple):
+    """All that the next step and the stopping rule need; `best` is the model that the validation bound chose."""
+
+    params: PyTree
+    opt_state: PyTree
+    step: Int[Array, ""]
+    best: PyTree
+    best_bound: Float[Array, ""]
+    best_step: Int[Array, ""]
+    stale_cycles: Int[Array, ""]
+    finished: Int[Array, ""]
+
+
+class Description(NamedTuple):
+    """What a checkpoint belongs to; a run continues only under an equal one."""
+
+    model: Model
+    dims: Dims
+    training: dict[str, Any]
+    data: str
+
+
+class Checkpoints:
+    """Checkpoints of one run, by orbax; saving is atomic, so a killed writer leaves nothing that is read."""
+
+    def __init__(self, directory: Path):
+        self.directory = directory.absolute()
+        options = ocp.CheckpointManagerOptions(
+            max_to_keep=KEPT, enable_async_checkpointing=False, cleanup_tmp_directories=True
+        )
+        self._manager = ocp.CheckpointManager(self.directory, options=options)
+
+    def latest(self) -> int | None:
+        """Step of the newest whole checkpoint."""
+        return self._manager.latest_step()
+
+    def save(self, state: TrainState, scale: Normaliser) -> None:
+        """Write a state under its step; one that is there already is the same, bit for bit, and stays."""
+        last, best = _split(state)
+        args = ocp.args.Composite(
+            last=ocp.args.StandardSave(last),
+            best=ocp.args.StandardSave({"params": best, "scale": scale._asdict()}),
+        )
+        self._manager.save(int(state.step), args=args)
+
+    def restore(self, like: TrainState) -> TrainState:
+        """The newest state, with the structure and dtypes of `like`."""
+        last, best = _split(like)
+        found = self._read(last=last, best={"params": best, "scale": _abstract_scale(self.directory)})
+        state = jax.tree.unflatten(jax.tree.structure(like._replace(best=None)), jax.tree.leaves(found["last"]))
+        return state._replace(best=found["best"]["params"])
+
+    def restore_best(self, params: PyTree) -> tuple[PyTree, Normaliser]:
+        """The chosen model's parameters, with the structure of `params`, and its scales."""
+        found = self._read(best={"params": params, "scale": _abstract_scale(self.directory)})
+        return found["best"]["params"], Normaliser(**found["best"]["scale"])
+
+    def _read(self, **templates: PyTree) -> dict[str, PyTree]:
+        step = self.latest()
+        if step is None:
+            raise InputError(f"{self.directory} holds no whole checkpoint; train the run first.")
+        args = {name: ocp.args.StandardRestore(_abstract(template)) for name, template in templates.items()}
+        try:
+            return dict(self._manager.restore(step, args=ocp.args.Composite(**args)))
+        except (ValueError, OSError, KeyError) as error:
+            raise InputError(
+                f"The checkpoint {self.directory / str(step)} cannot be read ({str(error).splitlines()[0]}). It is "
+                "damaged or was written for another model: remove that folder to fall back on the one before it."
+            ) from error
+
+
+def _split(state: TrainState) -> tuple[PyTree, PyTree]:
+    leaves = jax.tree.leaves(state._replace(best=None))
+    return {f"{i:04d}": leaf for i, leaf in enumerate(leaves)}, state.best
+
+
+def _abstract(tree: PyTree) -> PyTree:
+    return jax.tree.map(lambda x: jax.ShapeDtypeStruct(jnp.shape(x), jnp.result_type(x)), tree)
+
+
+def _abstract_scale(directory: Path) -> dict[str, jax.ShapeDtypeStruct]:
+    dims = read_description(directory).dims
+    sizes = {"obs_mean": dims.obs, "obs_std": dims.obs, "action_mean": dims.action.size, "action_std": dims.action.size}
+    return {name: jax.ShapeDtypeStruct((size,), jnp.float32) for name, size in sizes.items()}
+
+
+def write_description(directory: Path, description: Description) -> None:
+    """Write `model.json`, or refuse to go on where the folder belongs to another model, data set or training."""
+    path = directory / "model.json"
+    new = _to_json(description)
+    if path.exists():
+        _refuse_other(path, json.loads(path.read_text()), new)
+        return
+    directory.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(new, indent=1))
+    os.replace(partial, path)
+
+
+def read_description(directory: Path) -> Description:
+    """What `model.json` says; InputError where it is missing or of another version."""
+    path = directory / "model.json"
+    try:
+        saved = json.loads(path.read_text())
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist: there is no trained model here; name a run's folder.") from None
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path} is not JSON ({error}); the run cannot be read: train it again.") from None
+    if saved.get("version") != VERSION:
+        raise InputError(f"{path} has version {saved.get('version')}; this code reads {VERSION}. Train the run again.")
+    dims = saved["dims"]
+    return Description(
+        model=Model(**saved["model"]),
+        dims=Dims(agents=dims["agents"], obs=dims["obs"], action=ActionSpec(**dims["action"])),
+        training=saved["training"],
+        data=saved["data"],
+    )
+
+
+def _to_json(description: Description) -> dict[str, Any]:
+    dims = description.dims
+    return {
+        "version": VERSION,
+        "model": vars(description.model),
+        "dims": {**dims._asdict(), "action": dims.action._asdict()},
+        "training": description.training,
+        "data": description.data,
+    }
+
+
+def _refuse_other(path: Path, old: dict[str, Any], new: dict[str, Any]) -> None:
+    different = [key for key in new if old.get(key) != json.loads(json.dumps(new[key]))]
+    if different:
+        raise InputError(
+            f"{path.parent} was trained with another {' and '.join(different)} than is asked for now. Give the new run "
+            "another name, or remove that folder to train anew."
+        )

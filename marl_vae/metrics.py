@@ -1,0 +1,38 @@
+"""`metrics.jsonl`: one JSON object a line, in order of steps, never ahead of the checkpoint that a run resumes from."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+
+class MetricsLog:
+    """Appends rows to a file; opening it cuts back what lies beyond `step`, and a last line that was half written."""
+
+    def __init__(self, path: Path, step: int):
+        kept = [row for row in read_metrics(path) if row["step"] <= step] if path.exists() else []
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(".partial")
+        partial.write_text("".join(json.dumps(row) + "\n" for row in kept))
+        os.replace(partial, path)
+        self._file = path.open("a")
+
+    def append(self, row: dict[str, Any]) -> None:
+        """Write one row and hand it to the operating system."""
+        self._file.write(json.dumps(row) + "\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def read_metrics(path: Path) -> list[dict[str, Any]]:
+    """All whole rows of a file."""
+    rows = []
+    for line in path.read_text().splitlines():
+        try:
+            rows.append(json.loads(line))
+        except json.JSONDecodeError:
+            break
+    return rows

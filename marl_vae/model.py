@@ -1,0 +1,140 @@
+"""The hierarchical VAE: z_ω ~ N(0, I), z_α^i | z_ω, and a policy that sees z_ω only through z_α^i."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from jaxtyping import Array, Float
+
+from data_gen.trajectory import ActionSpec, InputError, TrajectoryBatch
+from marl_vae.latents import Gaussian, Posteriors, draw
+from marl_vae.modules import BiLSTM, GaussianHead, PolicyDecoder, summarise
+from marl_vae.normalise import Normaliser, scaled_actions, scaled_obs
+
+TEAM_ENCODERS = ("concat", "pool")
+
+
+@dataclass(unsafe_hash=True)
+class Model:
+    """Widths and choices. `team` joins agents by concatenation, or by a mean that is blind to their order.
+
+    `agent_index` tells local posterior, local prior and decoder which agent they serve; without it agents are
+    exchangeable. `local_sees_joint` feeds z_ω to the posterior of z_α; without it z_ω learns through its KL alone.
+    `min_std` bounds the policy's standard deviation, in units of the actions' own, from below.
+    """
+
+    joint_width: int = 8
+    local_width: int = 4
+    hidden: int = 48
+    decoder_hidden: int = 64
+    team: str = "concat"
+    agent_index: bool = True
+    local_sees_joint: bool = True
+    min_std: float = 0.05
+
+    def __post_init__(self) -> None:
+        if self.team not in TEAM_ENCODERS:
+            raise InputError(f"model.team={self.team!r} is unknown; choose one of {', '.join(TEAM_ENCODERS)}.")
+        widths = (self.joint_width, self.local_width, self.hidden, self.decoder_hidden)
+        if min(widths) < 1 or self.min_std <= 0:
+            raise InputError(f"model widths must be at least 1 and min_std above 0; got {widths}, {self.min_std}.")
+
+
+class Dims(NamedTuple):
+    """What the data fix: N agents, Do observation features, and the actions."""
+
+    agents: int
+    obs: int
+    action: ActionSpec
+
+
+class HierarchicalVAE(nnx.Module):
+    """Encoders of both levels, the conditional local prior, and the policy decoder."""
+
+    def __init__(self, config: Model, dims: Dims, *, rngs: nnx.Rngs):
+        self.config, self.dims = config, dims
+        step = dims.obs + dims.action.size
+        index = dims.agents if config.agent_index else 0
+        team = dims.agents * (step + 1) if config.team == "concat" else config.hidden
+        if config.team == "pool":
+            self.member = nnx.Linear(step, config.hidden, rngs=rngs)
+        self.team_lstm = BiLSTM(team, config.hidden, rngs=rngs)
+        self.local_lstm = BiLSTM(step, config.hidden, rngs=rngs)
+        seen = config.joint_width if config.local_sees_joint else 0
+        local = 4 * config.hidden + seen + index
+        self.joint = GaussianHead(4 * config.hidden, config.hidden, config.joint_width, rngs=rngs)
+        self.local = GaussianHead(local, config.hidden, config.local_width, rngs=rngs)
+        self.prior = GaussianHead(config.joint_width + index, config.hidden, config.local_width, rngs=rngs)
+        self.decoder = make_decoder(config, dims, config.local_width, rngs=rngs)
+
+    def features(self, scale: Normaliser, batch: TrajectoryBatch) -> tuple[Float[Array, "B F"], Float[Array, "B N F"]]:
+        """What the recurrent encoders keep of the team and of each agent."""
+        b, t, n = batch.mask.shape
+        step = jnp.concatenate([scaled_obs(scale, batch), scaled_actions(scale, batch)], axis=-1)
+        own = step.swapaxes(1, 2).reshape(b * n, t, -1)
+        own_mask = batch.mask.swapaxes(1, 2).reshape(b * n, t)
+        joint, local = summarise(
+            [self.team_lstm, self.local_lstm], [self._team_input(step, batch.mask), own], [batch.mask.any(-1), own_mask]
+        )
+        return joint, local.reshape(b, n, -1)
+
+    def _team_input(self, step: Float[Array, "B T N D"], mask) -> Float[Array, "B T _"]:
+        present = mask[..., None].astype(step.dtype)
+        if self.config.team == "concat":
+            return jnp.concatenate([step, present], axis=-1).reshape(*step.shape[:2], -1)
+        members = jax.nn.silu(self.member(step)) * present
+        return members.sum(2) / jnp.maximum(present.sum(2), 1.0)
+
+    def local_posterior(self, features: Float[Array, "B N F"], z_joint: Float[Array, "B Zw"]) -> Gaussian:
+        """q(z_α^i | z_ω, τ^i)."""
+        seen = [_for_each_agent(z_joint, self.dims.agents)] if self.config.local_sees_joint else []
+        return self.local(jnp.concatenate([features, *seen, *self._index(len(features))], axis=-1))
+
+    def local_prior(self, z_joint: Float[Array, "B Zw"]) -> Gaussian:
+        """p(z_α^i | z_ω)."""
+        each = _for_each_agent(z_joint, self.dims.agents)
+        return self.prior(jnp.concatenate([each, *self._index(len(z_joint))], axis=-1))
+
+    def decode(self, obs: Float[Array, "B T N Do"], z_local: Float[Array, "B N Za"]) -> Float[Array, "B T N _"]:
+        """Parameters of π(a_t^i | o_t^i, z_α^i), for scaled observations; z_ω is not an argument."""
+        return self.decoder(obs, jnp.concatenate([z_local, *self._index(len(obs))], axis=-1))
+
+    def infer(
+        self,
+        team: Float[Array, "B F"],
+        own: Float[Array, "B N F"],
+        joint_noise: Float[Array, "B Zw"],
+        local_noise: Float[Array, "B N Za"],
+    ) -> Posteriors:
+        """Both posteriors and the local prior at one reparameterised draw of z_ω, from `features`."""
+        joint = self.joint(team)
+        z_joint = draw(joint, joint_noise)
+        local = self.local_posterior(own, z_joint)
+        return Posteriors(
+            joint=joint,
+            local=local,
+            local_prior=self.local_prior(z_joint),
+            z_joint=z_joint,
+            z_local=draw(local, local_noise),
+        )
+
+    def _index(self, batch: int) -> list[Float[Array, "B N N"]]:
+        return [agent_index(batch, self.dims.agents)] if self.config.agent_index else []
+
+
+def make_decoder(config: Model, dims: Dims, latent: int, *, rngs: nnx.Rngs) -> PolicyDecoder:
+    """A policy that also sees `latent` numbers an agent; loc and scale, or logits, come out."""
+    out = 2 * dims.action.size if dims.action.kind == "continuous" else dims.action.size
+    context = latent + (dims.agents if config.agent_index else 0)
+    return PolicyDecoder(dims.obs, context, config.decoder_hidden, out, rngs=rngs)
+
+
+def agent_index(batch: int, agents: int) -> Float[Array, "B N N"]:
+    """One-hot number of each agent."""
+    return jnp.broadcast_to(jnp.eye(agents)[None], (batch, agents, agents))
+
+
+def _for_each_agent(z: Float[Array, "B Z"], agents: int) -> Float[Array, "B N Z"]:
+    return jnp.broadcast_to(z[:, None], (z.shape[0], agents, z.shape[1]))

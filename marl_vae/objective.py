@@ -1,0 +1,58 @@
+"""The bound on log p(a | o), kept as separate unweighted terms."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from data_gen.trajectory import TrajectoryBatch
+from marl_vae.latents import kl, standard_normal
+from marl_vae.model import HierarchicalVAE
+from marl_vae.normalise import Normaliser, scaled_obs
+from marl_vae.policy import action_log_likelihood
+
+
+class Terms(NamedTuple):
+    """Per trajectory, in nats: Σ_it log π, KL of z_ω by dimension, and KL of each present agent's z_α by dimension."""
+
+    recon: Float[Array, " B"]
+    kl_joint: Float[Array, "B Zw"]
+    kl_local: Float[Array, "B N Za"]
+
+
+class Noise(NamedTuple):
+    """Standard normal draws for both reparameterisations."""
+
+    joint: Float[Array, "B Zw"]
+    local: Float[Array, "B N Za"]
+
+
+def make_noise(key: PRNGKeyArray, model: HierarchicalVAE, batch: int) -> Noise:
+    """Noise for one sample of both latents a trajectory."""
+    joint, local = (jax.random.fold_in(key, level) for level in range(2))
+    config = model.config
+    return Noise(
+        joint=jax.random.normal(joint, (batch, config.joint_width)),
+        local=jax.random.normal(local, (batch, model.dims.agents, config.local_width)),
+    )
+
+
+def bound_terms(model: HierarchicalVAE, scale: Normaliser, batch: TrajectoryBatch, noise: Noise) -> Terms:
+    """One-sample estimates of the three terms of design.md §2 (after Tang et al. 2022); both KLs in closed form."""
+    found = model.infer(*model.features(scale, batch), noise.joint, noise.local)
+    out = model.decode(scaled_obs(scale, batch), found.z_local)
+    fit = action_log_likelihood(out, batch, model.dims.action, scale, model.config.min_std)
+    present = batch.mask.any(1)[..., None]
+    return Terms(
+        recon=fit.sum((1, 2)),
+        kl_joint=kl(found.joint, standard_normal(found.joint)),
+        kl_local=jnp.where(present, kl(found.local, found.local_prior), 0.0),
+    )
+
+
+def bound(
+    terms: Terms, beta_joint: Float[Array, ""] | float, beta_local: Float[Array, ""] | float
+) -> Float[Array, " B"]:
+    """L = recon − β_ω KL_ω − β_α Σ_i KL_α^i, per trajectory; a lower bound of log p(a | o) where both β are 1."""
+    return terms.recon - beta_joint * terms.kl_joint.sum(-1) - beta_local * terms.kl_local.sum((-2, -1))
