@@ -1,0 +1,243 @@
+"""Named arrays in one directory, whole or absent, every file checked by its SHA-256.
+
+<path>/arrays.zarr is a zarr v3 group with named dimensions; <path>/manifest.json says what must lie in it.
+A writer works under a temporary name beside <path> and renames it when all is on disk: no reader sees half of it.
+"""
+
+import errno
+import hashlib
+import json
+import os
+import re
+import shutil
+import socket
+import uuid
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import zarr
+
+from data_gen.trajectory import InputError
+
+SCHEMA = 1
+CHUNK_BYTES = 16 * 2**20
+KINDS = "biuf"
+
+Arrays = dict[str, tuple[tuple[str, ...], np.ndarray]]
+
+
+class AlreadyThere(InputError):
+    """Something lies under the name that was to be written."""
+
+
+def write_group(path: Path, arrays: Arrays, attrs: dict[str, Any], replace: bool = False) -> None:
+    """Write arrays (name -> dimensions and values) and JSON attributes to `path`, which appears only when whole.
+
+    A name with slashes, "a/b/c", goes to the subgroup "a/b". Raises AlreadyThere where `path` exists and `replace` is
+    false, also where another process got there first; InputError for a dtype or an attribute that cannot be stored.
+    """
+    path = Path(path)
+    if path.exists() and not replace:
+        raise AlreadyThere(_already(path))
+    text = _to_json(attrs, path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    clear_leftovers(path)
+    work = _temporary(path)
+    try:
+        work.mkdir()
+        _write_arrays(work / "arrays.zarr", arrays, json.loads(text))
+        _write_manifest(work, arrays, json.loads(text))
+        _sync_tree(work)
+        _put_in_place(work, path, replace)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def read_group(path: Path, group: str = "") -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The arrays of one (sub)group and the attributes, after every file of the whole store was checked.
+
+    Raises InputError where the path or its manifest is missing or garbled, the schema version is another one, or a file
+    is missing, altered or not in the manifest.
+    """
+    path = Path(path)
+    manifest = read_manifest(path)
+    _check_files(path, manifest)
+    prefix = f"{group}/" if group else ""
+    names = [n for n in manifest["arrays"] if n.startswith(prefix) and "/" not in n[len(prefix) :]]
+    root = str(path / "arrays.zarr")
+    arrays = {name: zarr.open_array(root, path=name, mode="r", zarr_format=3) for name in names}
+    return {name[len(prefix) :]: np.asarray(array[...]) for name, array in arrays.items()}, manifest["attrs"]
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """What a store holds (schema, arrays, attrs, files), without its arrays. Raises InputError as read_group."""
+    path, file = Path(path), Path(path) / "manifest.json"
+    if not path.is_dir():
+        raise InputError(f"{path} does not exist. Check the path, or run the command that writes it.")
+    if not file.is_file():
+        raise InputError(f"{file} is missing, so what should lie beside it is unknown. {_again(path)}")
+    try:
+        manifest = json.loads(file.read_text())
+    except (ValueError, UnicodeDecodeError) as error:
+        raise InputError(f"{file} is not readable as JSON ({error}). {_again(path)}") from None
+    if not isinstance(manifest, dict) or "schema" not in manifest:
+        raise InputError(f"{file} names no schema version; it is not a manifest of this store. {_again(path)}")
+    if manifest["schema"] != SCHEMA:
+        raise InputError(
+            f"{file} has schema version {manifest['schema']!r}; this version of marl-vae reads {SCHEMA}. "
+            f"Use the version that wrote it, or write it again with this one."
+        )
+    if manifest.pop("sha256", None) != _digest_of(manifest):
+        raise InputError(f"{file} was altered after it was written: its own checksum does not match. {_again(path)}")
+    return manifest
+
+
+def clear_leftovers(path: Path) -> None:
+    """Remove temporary copies of `path` that a killed process of this machine left; those of live ones stay."""
+    pattern = re.compile(rf"\.{re.escape(path.name)}\.(.+)\.(\d+)\.[0-9a-f]{{8}}\.tmp")
+    for left in sorted(path.parent.glob(f".{path.name}.*.tmp")):
+        match = pattern.fullmatch(left.name)
+        if match and match[1] == socket.gethostname() and not _alive(int(match[2])):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _temporary(path: Path) -> Path:
+    return path.parent / f".{path.name}.{socket.gethostname()}.{os.getpid()}.{uuid.uuid4().hex[:8]}.tmp"
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _write_arrays(root: Path, arrays: Arrays, attrs: dict[str, Any]) -> None:
+    group = zarr.open_group(str(root), mode="w", zarr_format=3, attributes=attrs)
+    for name, (dims, values) in arrays.items():
+        values = np.asarray(values)
+        _check_array(root.parent, name, dims, values)
+        stored = group.create_array(
+            name,
+            shape=values.shape,
+            dtype=values.dtype.newbyteorder("="),
+            chunks=_chunks(values),
+            dimension_names=dims,
+            # Every chunk lies on disk, also one of zeros: a chunk that is not there is always damage.
+            config={"write_empty_chunks": True},
+        )
+        stored[...] = values
+
+
+def _check_array(path: Path, name: str, dims: tuple[str, ...], values: np.ndarray) -> None:
+    if values.dtype.kind not in KINDS:
+        raise InputError(
+            f"{path}: array {name!r} has dtype {values.dtype}; the store holds booleans, integers and floats. "
+            f"Code strings as integers and put their names into the attributes."
+        )
+    if len(dims) != values.ndim:
+        raise InputError(f"{path}: array {name!r} has {values.ndim} axes but {len(dims)} dimension names {dims}.")
+
+
+def _chunks(values: np.ndarray) -> tuple[int, ...]:
+    """Whole rows of the first axis, as many as fit into CHUNK_BYTES, so that a shard is a few files."""
+    if values.ndim == 0:
+        return ()
+    row = max(1, values.itemsize * int(np.prod(values.shape[1:], dtype=np.int64)))
+    rows = max(1, min(values.shape[0], CHUNK_BYTES // row))
+    return (rows, *(max(1, size) for size in values.shape[1:]))
+
+
+def _write_manifest(work: Path, arrays: Arrays, attrs: dict[str, Any]) -> None:
+    manifest = {
+        "schema": SCHEMA,
+        "arrays": {
+            name: {"dims": list(dims), "shape": list(np.shape(values)), "dtype": str(np.asarray(values).dtype)}
+            for name, (dims, values) in arrays.items()
+        },
+        "attrs": attrs,
+        "files": {name: _sha256(work / "arrays.zarr" / name) for name in _files(work / "arrays.zarr")},
+    }
+    manifest["sha256"] = _digest_of(manifest)
+    (work / "manifest.json").write_text(json.dumps(manifest, indent=1))
+
+
+def _check_files(path: Path, manifest: dict[str, Any]) -> None:
+    root, expected = path / "arrays.zarr", manifest["files"]
+    found = set(_files(root))
+    for name in sorted(expected.keys() - found):
+        raise InputError(f"{root / name} is missing ({_owner(name, manifest)}); it would read as zeros. {_again(path)}")
+    for name in sorted(found - expected.keys()):
+        raise InputError(f"{root / name} is not in the manifest ({_owner(name, manifest)}). {_again(path)}")
+    for name, sha in expected.items():
+        if _sha256(root / name) != sha:
+            raise InputError(
+                f"{root / name} was altered after it was written ({_owner(name, manifest)}): "
+                f"its SHA-256 is not the one in the manifest. {_again(path)}"
+            )
+
+
+def _owner(file: str, manifest: dict[str, Any]) -> str:
+    owners = [name for name in manifest["arrays"] if file.startswith(f"{name}/")]
+    return f"array {max(owners, key=len)!r}" if owners else "part of no array"
+
+
+def _files(root: Path) -> list[str]:
+    return sorted(str(file.relative_to(root)) for file in root.rglob("*") if not file.is_dir())
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _digest_of(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def _to_json(attrs: dict[str, Any], path: Path) -> str:
+    try:
+        return json.dumps(attrs, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{path}: the attributes are not JSON ({error}). Use plain numbers, strings, lists.") from None
+
+
+def _sync_tree(root: Path) -> None:
+    """Force files and directory entries to disk, so that the rename cannot reach it before them."""
+    for entry in [root, *root.rglob("*")]:
+        _sync(entry)
+
+
+def _sync(entry: Path) -> None:
+    handle = os.open(entry, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _put_in_place(work: Path, path: Path, replace: bool) -> None:
+    old = _temporary(path)
+    if replace and path.exists():
+        path.rename(old)
+    try:
+        work.rename(path)
+    except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+            raise AlreadyThere(_already(path)) from None
+        raise
+    _sync(path.parent)
+    if old.exists():
+        shutil.rmtree(old)
+
+
+def _already(path: Path) -> str:
+    return f"{path} already exists; it was left as it is. Remove it or choose another name to write it anew."
+
+
+def _again(path: Path) -> str:
+    return f"Remove {path} and run the command that wrote it again."
