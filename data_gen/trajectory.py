@@ -3,11 +3,16 @@
 Letters: B episodes, T steps, N agents, Do observation, Da action, F features.
 """
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float32, Int32
+
+if TYPE_CHECKING:
+    AnyArray = Any  # a type checker cannot see that both kinds share the operators used on them
+else:
+    AnyArray = Array | np.ndarray
 
 SPLITS = ("train", "validation", "test")
 
@@ -19,9 +24,9 @@ class InputError(ValueError):
 class TrajectoryBatch(NamedTuple):
     """What the model may see. `mask` is presence: True where agent i's step t is real."""
 
-    obs: Float32[Array | np.ndarray, "B T N Do"]
-    actions: Float32[Array | np.ndarray, "B T N Da"] | Int32[Array | np.ndarray, "B T N"]
-    mask: Bool[Array | np.ndarray, "B T N"]
+    obs: Float32[AnyArray, "B T N Do"]
+    actions: Float32[AnyArray, "B T N Da"] | Int32[AnyArray, "B T N"]
+    mask: Bool[AnyArray, "B T N"]
 
 
 class RowIndex(NamedTuple):

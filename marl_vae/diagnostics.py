@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool
 
+from data_gen.trajectory import AnyArray
 from marl_vae.latents import Embeddings
 
 ACTIVE = 0.01
@@ -17,11 +18,11 @@ class ActiveUnits(NamedTuple):
     alpha: Bool[np.ndarray, " Za"]
 
 
-def active_units(latents: Embeddings, mask: Bool[np.ndarray, "B T N"]) -> ActiveUnits:
+def active_units(latents: Embeddings, mask: Bool[AnyArray, "B T N"]) -> ActiveUnits:
     """Dimensions whose posterior mean has a variance above 0.01 over episodes (Burda et al. 2016, §5.3).
 
     For z_α the variance is taken within each agent and then averaged, so that who an agent is does not count.
     """
-    present = np.asarray(mask).any(1)
+    present = np.any(mask, axis=1)
     within = [latents.alpha_mean[present[:, n], n].var(0) for n in range(present.shape[1]) if present[:, n].any()]
     return ActiveUnits(omega=latents.omega_mean.var(0) > ACTIVE, alpha=np.mean(within, axis=0) > ACTIVE)

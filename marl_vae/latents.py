@@ -3,8 +3,9 @@
 from typing import NamedTuple
 
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
+
+from data_gen.trajectory import AnyArray
 
 
 class Gaussian(NamedTuple):
@@ -27,10 +28,10 @@ class Posteriors(NamedTuple):
 class Embeddings(NamedTuple):
     """Posterior means and standard deviations; those of z_α are taken at the mean of z_ω."""
 
-    omega_mean: Float[np.ndarray, "B Zw"]
-    omega_std: Float[np.ndarray, "B Zw"]
-    alpha_mean: Float[np.ndarray, "B N Za"]
-    alpha_std: Float[np.ndarray, "B N Za"]
+    omega_mean: Float[AnyArray, "B Zw"]
+    omega_std: Float[AnyArray, "B Zw"]
+    alpha_mean: Float[AnyArray, "B N Za"]
+    alpha_std: Float[AnyArray, "B N Za"]
 
 
 def standard_normal(like: Gaussian) -> Gaussian:

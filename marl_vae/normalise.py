@@ -6,16 +6,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from data_gen.trajectory import ActionSpec, TrajectoryBatch
+from data_gen.trajectory import ActionSpec, AnyArray, TrajectoryBatch
 
 
 class Normaliser(NamedTuple):
     """Mean and standard deviation a feature, over real steps of all agents."""
 
-    obs_mean: Float[Array | np.ndarray, " Do"]
-    obs_std: Float[Array | np.ndarray, " Do"]
-    action_mean: Float[Array | np.ndarray, " A"]
-    action_std: Float[Array | np.ndarray, " A"]
+    obs_mean: Float[AnyArray, " Do"]
+    obs_std: Float[AnyArray, " Do"]
+    action_mean: Float[AnyArray, " A"]
+    action_std: Float[AnyArray, " A"]
 
 
 def fit_normaliser(batch: TrajectoryBatch, action: ActionSpec) -> Normaliser:
@@ -51,5 +51,5 @@ def _one_hot(index: Int[Array, "B T N"], size: int) -> Float[Array, "B T N A"]:
     return (index[..., None] == _wide(jnp.arange(size))).astype(jnp.float32)
 
 
-def _wide(feature: Array | np.ndarray) -> Array:
+def _wide(feature: AnyArray) -> Array:
     return jnp.asarray(feature)[None, None, None]

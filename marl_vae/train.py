@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from flax import nnx
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import PyTree, Scalar
 
 from data_gen.trajectory import InputError, TrajectoryBatch, check_batch, to_device
 from marl_vae.batching import epoch_rows, in_pieces, rows_on_device
@@ -221,7 +221,7 @@ def _judge(program: Program, validation: TrajectoryBatch, task: Task) -> Callabl
     return judge
 
 
-def _compare(state: TrainState, step: int, value: Float[Array, ""], cfg: Train) -> TrainState:
+def _compare(state: TrainState, step: int, value: Scalar, cfg: Train) -> TrainState:
     if value > state.best_bound:
         state = state._replace(
             best=state.params, best_bound=value, best_step=jnp.int32(step), stale_cycles=jnp.int32(0)
