@@ -1,0 +1,90 @@
+"""What the probes read: latents, and the plainer descriptions of an episode they are compared with.
+
+Letters: B episodes, T steps, N agents, Zw joint latent, Za local latent, W width, F features.
+"""
+
+import numpy as np
+from jaxtyping import Bool, Float, Float32
+from sklearn.decomposition import PCA
+
+from data_gen.trajectory import Features, InputError, TrajectoryBatch
+
+RAW_WIDTH = 100
+FEATURES = ("z_omega", "z_alpha", "z_both", "majority", "pca", "raw", "hand", "random_encoder")
+
+
+def feature_sets(
+    batch: TrajectoryBatch,
+    train: Bool[np.ndarray, " B"],
+    *,
+    hand: Features,
+    z_omega: Float[np.ndarray, "B Zw"],
+    z_alpha: Float[np.ndarray, "B N Za"],
+    random_encoder: Float[np.ndarray, "B Zr"],
+    seed: int,
+) -> dict[str, Float[np.ndarray, "B _"]]:
+    """Every feature set but `majority`, in the order of `FEATURES`; whatever is fitted is fitted on `train` rows.
+
+    `raw` is the whole trajectory reduced by PCA to at most 100 numbers, `pca` its first Zw, so that the comparison
+    with z_omega is at equal width. Raises InputError where lengths differ or a number is not finite.
+    """
+    local = z_alpha.reshape(len(z_alpha), -1)
+    given = {
+        "z_omega": z_omega,
+        "z_alpha": local,
+        "z_both": np.concatenate([z_omega, local], 1) if len(local) == len(z_omega) else local,
+        "hand": hand.values,
+        "random_encoder": random_encoder,
+    }
+    for name, values in given.items():
+        _check(name, values, len(train))
+    components = principal(flatten(batch, train), train, max(RAW_WIDTH, z_omega.shape[1]), seed)
+    given |= {"pca": components[:, : z_omega.shape[1]], "raw": components[:, :RAW_WIDTH]}
+    return {name: given[name].astype(float) for name in FEATURES if name in given}
+
+
+def _check(name: str, values: np.ndarray, n_rows: int) -> None:
+    if len(values) != n_rows:
+        raise InputError(
+            f"{name} has {len(values)} rows, but the data set has {n_rows} episodes; embed this data set again."
+        )
+    wrong = np.argwhere(~np.isfinite(values))
+    if len(wrong):
+        row, column = wrong[0]
+        raise InputError(
+            f"{name} is {values[row, column]} at row {row}, column {column}, and {len(wrong)} value(s) in all; "
+            "a probe cannot be fitted on it. Look for a diverged training run, or for a division by zero."
+        )
+
+
+def flatten(batch: TrajectoryBatch, train: Bool[np.ndarray, " B"]) -> Float32[np.ndarray, "B W"]:
+    """Observations, actions and mask side by side, normalised per feature over the training rows' real steps.
+
+    Discrete actions become one-hot. What lies under the mask is zero, so that padding cannot speak.
+    """
+    obs, actions, mask = (np.asarray(part) for part in batch)
+    if actions.ndim == 3:
+        highest = int(actions[mask].max())
+        acted = (actions[..., None] == np.arange(highest + 1)).astype(np.float32)
+    else:
+        acted = _normalise(actions, mask, train)
+    parts = [_normalise(obs, mask, train), np.where(mask[..., None], acted, 0), mask[..., None]]
+    return np.concatenate(parts, -1, dtype=np.float32).reshape(len(obs), -1)
+
+
+def _normalise(
+    values: Float32[np.ndarray, "B T N F"], mask: Bool[np.ndarray, "B T N"], train: Bool[np.ndarray, " B"]
+) -> Float32[np.ndarray, "B T N F"]:
+    seen = values[train][mask[train]]
+    scale = seen.std(0)
+    scaled = (values - seen.mean(0)) / np.where(scale > 0, scale, 1)
+    return np.where(mask[..., None], scaled, 0).astype(np.float32)
+
+
+def principal(
+    flat: Float32[np.ndarray, "B W"], train: Bool[np.ndarray, " B"], width: int, seed: int
+) -> Float32[np.ndarray, "B F"]:
+    """The first principal components of the training rows, applied to every row."""
+    width = min(width, flat.shape[1], int(train.sum()))
+    pca = PCA(n_components=width, random_state=seed).fit(flat[train])
+    return pca.transform(flat).astype(np.float32)

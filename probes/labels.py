@@ -1,0 +1,204 @@
+"""Ground truth as probe targets: classes and numbers, what is dropped and why, and the unit a label is constant in.
+
+Letters: B rows, N agents.
+"""
+
+import difflib
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, Int32, Num
+
+from data_gen.trajectory import SPLITS, InputError, Labels, LabelSpec, RowIndex
+
+MIN_TRAIN_GROUPS, MIN_TEST_GROUPS = 3, 2
+CONFOUNDS = ("training_seed", "checkpoint")
+
+
+class Target(NamedTuple):
+    """One thing to predict; `label` is the label it is (a column of), `name` its own name in the table.
+
+    `values` are class numbers 0..K-1 or real numbers, and mean nothing where not `keep`. `unit` numbers the largest
+    blocks within which the label is constant, (group, checkpoint) where it is constant in neither. `failure` says why
+    the target cannot be evaluated, and is empty where it can.
+    """
+
+    label: str
+    name: str
+    level: str
+    kind: str
+    values: Num[np.ndarray, " B"]
+    keep: Bool[np.ndarray, " B"]
+    unit: Int[np.ndarray, " B"]
+    classes: tuple[str, ...]
+    note: str
+    failure: str
+
+
+def make_targets(
+    labels: Labels, rows: RowIndex, split: Int32[np.ndarray, " B"], names: list[str]
+) -> tuple[Target, ...]:
+    """Every label, or those named, as targets; a label of each agent gives one target an agent.
+
+    Raises InputError where a name is not a label, a label has no values, or its values do not fit its kind.
+    """
+    found = [target for spec in labels.specs for target in _targets_of(spec, labels, rows, split)]
+    known = sorted({name for target in found for name in (target.label, target.name)})
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
+            hint = f"The nearest is '{near[0]}'. " if near else ""
+            raise InputError(f"probe.labels: the data set has no label '{name}'. {hint}Its labels are {known}.")
+    return tuple(target for target in found if not names or {target.label, target.name} & set(names))
+
+
+def checkpoint_target(rows: RowIndex, split: Int32[np.ndarray, " B"]) -> Target:
+    """The learner's checkpoint as a target, split by group like any label."""
+    spec = LabelSpec(name="checkpoint", source="checkpoint", kind="class")
+    target = _class_target(spec, "checkpoint", rows.checkpoint.astype(int), np.ones(len(split), bool), rows, split, "")
+    return target._replace(level="confound")
+
+
+def seed_target(rows: RowIndex) -> Target:
+    """The training seed as a target; it cannot be split by group, so all that can be asked is whether it is known."""
+    seeds, codes, counts = np.unique(rows.group, return_inverse=True, return_counts=True)
+    failure = "" if len(seeds) > 1 and counts.max() > 1 else "there are not two groups with two episodes each"
+    return Target(
+        label="training_seed",
+        name="training_seed",
+        level="confound",
+        kind="class",
+        values=codes.ravel(),
+        keep=(counts > 1)[codes.ravel()],
+        unit=codes.ravel(),
+        classes=tuple(str(seed) for seed in seeds),
+        note="episodes split within seeds, since no seed is in two splits; no controls: permuting seeds renames them",
+        failure=failure,
+    )
+
+
+def _targets_of(spec: LabelSpec, labels: Labels, rows: RowIndex, split: np.ndarray) -> list[Target]:
+    if spec.source not in labels.values:
+        raise InputError(
+            f"label '{spec.name}' is made from '{spec.source}', which the data set does not hold; it holds "
+            f"{sorted(labels.values)}. Generate the data set again, or correct the label's source."
+        )
+    values = labels.values[spec.source]
+    if len(values) != len(split):
+        raise InputError(
+            f"label '{spec.name}' has {len(values)} values for {len(split)} episodes; record it for each one."
+        )
+    level, columns = "team", {spec.name: values}
+    if values.ndim == 2:
+        level, columns = "agent", {f"{spec.name}_{i}": values[:, i] for i in range(values.shape[1])}
+    targets = []
+    for name, column in columns.items():
+        read, keep, note = _read(spec, name, column, split)
+        make = _real_target if spec.kind == "real" else _class_target
+        targets.append(make(spec, name, read, keep, rows, split, note)._replace(level=level))
+    return targets
+
+
+def _read(spec: LabelSpec, name: str, column: np.ndarray, split: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
+    """Class numbers or real numbers of one column, the rows that have a value, and a note."""
+    if spec.kind == "class":
+        if not (np.issubdtype(column.dtype, np.integer) or column.dtype == bool):
+            raise InputError(
+                f"label '{name}' is of kind class but holds {column.dtype}; store class numbers as integers."
+            )
+        codes = column.astype(int)
+        if spec.classes and not (0 <= codes.min() and codes.max() < len(spec.classes)):
+            raise InputError(
+                f"label '{name}' holds class {codes.min()}..{codes.max()}, but names {len(spec.classes)} classes "
+                f"{list(spec.classes)}. Number the classes 0..{len(spec.classes) - 1}, or name every one of them."
+            )
+        return codes, np.ones(len(codes), bool), ""
+    if spec.kind not in ("quantile", "real"):
+        raise InputError(f"label '{name}' is of kind '{spec.kind}'; the kinds are class, quantile and real.")
+    keep = np.isfinite(column)
+    note = "" if keep.all() else f"{(~keep).sum()} episodes have no value"
+    column = np.where(keep, column, 0).astype(float)
+    if spec.kind == "real":
+        return column, keep, note
+    edges = quantile_edges(column[keep & (split == SPLITS.index("train"))], spec.bins)
+    if len(edges) < spec.bins - 1:
+        note = "; ".join(
+            part for part in (note, f"quantile edges coincide: {len(edges)} of {spec.bins - 1} differ") if part
+        )
+    return np.searchsorted(edges, column, side="right"), keep, note
+
+
+def quantile_edges(values: Float[np.ndarray, " n"], bins: int) -> Float[np.ndarray, " E"]:
+    """Inner edges that cut the values into `bins` classes of equal size; those that coincide are one edge."""
+    if bins < 2:
+        raise InputError(f"a quantile label asks for {bins} bins; it needs two or more.")
+    return np.unique(np.quantile(values, np.arange(1, bins) / bins)) if len(values) else np.zeros(0)
+
+
+def _class_target(
+    spec: LabelSpec, name: str, codes: np.ndarray, keep: np.ndarray, rows: RowIndex, split: np.ndarray, note: str
+) -> Target:
+    """Classes with too few groups lose their rows; the others are numbered anew from 0."""
+    kept, dropped = [], []
+    for code in np.unique(codes[keep]):
+        here = keep & (codes == code)
+        n_train, n_test = (_n_groups(rows, here & (split == SPLITS.index(part))) for part in ("train", "test"))
+        if n_train >= MIN_TRAIN_GROUPS and n_test >= MIN_TEST_GROUPS:
+            kept.append(code)
+        else:
+            dropped.append(f"'{_class_name(spec, code)}' in {n_train} and {n_test}")
+    notes = [note] * bool(note) + [_dropped(dropped)] * bool(dropped)
+    failure = "" if len(kept) > 1 else "; ".join([f"{len(kept)} class left", *notes])
+    keep = keep & np.isin(codes, kept)
+    values = np.searchsorted(np.array(kept, int), codes) if kept else np.zeros(len(codes), int)
+    return Target(
+        label=spec.name,
+        name=name,
+        level="team",
+        kind="class",
+        values=values,
+        keep=keep,
+        unit=label_units(values, keep, rows),
+        classes=tuple(_class_name(spec, code) for code in kept),
+        note="; ".join(notes),
+        failure=failure,
+    )
+
+
+def _dropped(dropped: list[str]) -> str:
+    more = f" and {len(dropped) - 3} more" if len(dropped) > 3 else ""
+    return (
+        f"{len(dropped)} class(es) dropped for too few training and test groups ({MIN_TRAIN_GROUPS} and "
+        f"{MIN_TEST_GROUPS} needed): {', '.join(dropped[:3])}{more}"
+    )
+
+
+def _class_name(spec: LabelSpec, code: int) -> str:
+    return spec.classes[code] if code < len(spec.classes) else str(code)
+
+
+def _real_target(
+    spec: LabelSpec, name: str, values: np.ndarray, keep: np.ndarray, rows: RowIndex, split: np.ndarray, note: str
+) -> Target:
+    failure = ""
+    for part, least in (("train", MIN_TRAIN_GROUPS), ("test", MIN_TEST_GROUPS)):
+        here = keep & (split == SPLITS.index(part))
+        if _n_groups(rows, here) < least:
+            failure = f"values in {_n_groups(rows, here)} {part} groups ({least} needed)"
+        elif np.ptp(values[here]) == 0:
+            failure = f"the label never changes in the {part} groups"
+    unit = label_units(values, keep, rows)
+    return Target(spec.name, name, "team", "real", values, keep, unit, classes=(), note=note, failure=failure)
+
+
+def _n_groups(rows: RowIndex, here: Bool[np.ndarray, " B"]) -> int:
+    return len(np.unique(rows.group[here]))
+
+
+def label_units(values: Num[np.ndarray, " B"], keep: Bool[np.ndarray, " B"], rows: RowIndex) -> Int[np.ndarray, " B"]:
+    """Numbers of the coarsest unit within which the label is constant: the group, else (group, checkpoint)."""
+    groups = np.unique(rows.group, return_inverse=True)[1].ravel()
+    seen = np.unique(np.stack([groups[keep], np.unique(values[keep], return_inverse=True)[1].ravel()], 1), axis=0)
+    if len(seen) == len(np.unique(groups[keep])):
+        return groups
+    return np.unique(np.stack([rows.group, rows.checkpoint], 1), axis=0, return_inverse=True)[1].ravel()
