@@ -8,14 +8,14 @@ import numpy as np
 from flax import nnx
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from data_gen.trajectory import InputError, TrajectoryBatch, check_batch
+from data_gen.trajectory import InputError, RowIndex, TrajectoryBatch, check_batch, take, to_device
 from marl_vae.batching import in_pieces
 from marl_vae.checkpoint import Checkpoints, read_description
 from marl_vae.latents import Embeddings, Gaussian, draw
 from marl_vae.model import HierarchicalVAE
-from marl_vae.normalise import Normaliser
+from marl_vae.normalise import Normaliser, scaled_obs
 from marl_vae.objective import Noise, Terms, bound_terms, make_noise
-from marl_vae.policy import gaussian_policy
+from marl_vae.policy import action_log_likelihood, gaussian_policy
 
 
 def embeddings(model: HierarchicalVAE, scale: Normaliser, batch: TrajectoryBatch) -> Embeddings:
@@ -31,14 +31,25 @@ def embeddings(model: HierarchicalVAE, scale: Normaliser, batch: TrajectoryBatch
     )
 
 
+def _crossed(
+    model: HierarchicalVAE, scale: Normaliser, batch: TrajectoryBatch, other: TrajectoryBatch, noise: Noise
+) -> Float[Array, " B"]:
+    found = model.infer(*model.features(scale, other), noise.joint, noise.local)
+    out = model.decode(scaled_obs(scale, batch), found.z_local)
+    return action_log_likelihood(out, batch, model.dims.action, scale, model.config.min_std).sum((1, 2))
+
+
 class TrainedModel:
     """A trained model with its scales. Batches are TrajectoryBatch of NumPy or JAX arrays, unscaled."""
 
     def __init__(self, model: HierarchicalVAE, scale: Normaliser, name: str):
-        self.dims, self.config, self._scale, self._name = model.dims, model.config, scale, name
+        self.dims, self.config, self.scale, self._name = model.dims, model.config, scale, name
         graph, params = nnx.split(model)
         self._embed = jax.jit(lambda batch: embeddings(nnx.merge(graph, params), scale, batch))
         self._terms = jax.jit(lambda batch, noise: bound_terms(nnx.merge(graph, params), scale, batch, noise))
+        self._crossed = jax.jit(
+            lambda batch, other, noise: _crossed(nnx.merge(graph, params), scale, batch, other, noise)
+        )
         self._model = model
 
     def embed(self, batch: TrajectoryBatch) -> Embeddings:
@@ -55,6 +66,14 @@ class TrainedModel:
         ]
         return jax.tree.map(lambda *xs: np.mean(xs, axis=0), *drawn)
 
+    def cross_log_likelihood(
+        self, batch: TrajectoryBatch, other: Int[np.ndarray, " B"], *, key: PRNGKeyArray
+    ) -> Float[np.ndarray, " B"]:
+        """Σ_it log π(a | o, z_α) in nats of each episode, with z_α drawn from the posterior of episode `other`."""
+        self._check(batch)
+        noise = self._noise(key, len(batch.mask))
+        return in_pieces(self._crossed, batch, to_device(take(batch, other)), noise)
+
     def act(
         self, obs: Float[Array, "B N Do"], z: Float[Array, "B N Za"], *, key: PRNGKeyArray | None = None
     ) -> Float[Array, "B N Da"] | Int[Array, "B N"]:
@@ -64,13 +83,13 @@ class TrainedModel:
                 f"{self._name}: obs ends in {obs.shape[-2:]}; this model has {self.dims.agents} agents with "
                 f"{self.dims.obs} features."
             )
-        scaled = (jnp.asarray(obs) - jnp.asarray(self._scale.obs_mean)[None, None]) / jnp.asarray(self._scale.obs_std)[
+        scaled = (jnp.asarray(obs) - jnp.asarray(self.scale.obs_mean)[None, None]) / jnp.asarray(self.scale.obs_std)[
             None, None
         ]
         out = self._model.decode(scaled[:, None], jnp.asarray(z))[:, 0]
         if self.dims.action.kind == "discrete":
             return jnp.argmax(out, -1) if key is None else jax.random.categorical(key, out)
-        policy = gaussian_policy(out, self._scale, self.config.min_std)
+        policy = gaussian_policy(out, self.scale, self.config.min_std)
         return policy.mean if key is None else draw(policy, jax.random.normal(key, policy.mean.shape))
 
     def local_prior(self, z_joint: Float[Array, "B Zw"]) -> Gaussian:
@@ -92,9 +111,28 @@ class TrainedModel:
 
 def load(run: str | Path) -> TrainedModel:
     """The chosen model of a run directory; InputError where there is none that can be read."""
-    directory = Path(run) / "checkpoints"
-    found = read_description(directory)
-    model = HierarchicalVAE(found.model, found.dims, rngs=nnx.Rngs(0))
-    graph, params = nnx.split(model)
-    params, scale = Checkpoints(directory).restore_best(params)
+    graph, params = nnx.split(_fresh_model(Path(run), seed=0))
+    params, scale = Checkpoints(Path(run) / "checkpoints").restore_best(params)
     return TrainedModel(nnx.merge(graph, params), scale, str(run))
+
+
+def load_untrained(run: str | Path, *, seed: int) -> TrainedModel:
+    """The same networks and scales with fresh random weights: what a probe compares the trained encoder with."""
+    model = _fresh_model(Path(run), seed)
+    _, scale = Checkpoints(Path(run) / "checkpoints").restore_best(nnx.split(model)[1])
+    return TrainedModel(model, scale, f"{run}, untrained")
+
+
+def _fresh_model(run: Path, seed: int) -> HierarchicalVAE:
+    found = read_description(run / "checkpoints")
+    return HierarchicalVAE(found.model, found.dims, rngs=nnx.Rngs(params=jax.random.key(seed)))
+
+
+def as_arrays(
+    latents: Embeddings, rows: RowIndex, split: Int[np.ndarray, " B"]
+) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
+    """Named arrays with their dimensions, as a store takes them: a latent's row says which episode it came from."""
+    dims = {"omega": ("episode", "joint_latent"), "alpha": ("episode", "agent", "local_latent")}
+    found = {name: (dims[name.split("_")[0]], np.asarray(values)) for name, values in latents._asdict().items()}
+    index = {f"row_{name}": (("episode",), values) for name, values in rows._asdict().items()}
+    return {**found, **index, "split": (("episode",), np.asarray(split))}

@@ -36,3 +36,12 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
         except json.JSONDecodeError:
             break
     return rows
+
+
+def describe(row: dict[str, Any]) -> str:
+    """A row in a few words: bound, KL and β of each level, active units where they were counted."""
+    words = (
+        f"bound {row.get('val_bound', row['train_bound']):.2f}  KL ω {row['kl_omega']:.2f} α {row['kl_alpha']:.2f}  "
+        f"β {row['beta_omega']:.2f} {row['beta_alpha']:.2f}"
+    )
+    return words + (f"  active {row['active_omega']}+{row['active_alpha']}" if "active_omega" in row else "")

@@ -69,7 +69,7 @@ class HierarchicalVAE(nnx.Module):
         self.prior = GaussianHead(config.joint_width + index, config.hidden, config.local_width, rngs=rngs)
         self.decoder = make_decoder(config, dims, config.local_width, rngs=rngs)
 
-    def features(self, scale: Normaliser, batch: TrajectoryBatch) -> tuple[Float[Array, "B F"], Float[Array, "B N F"]]:
+    def features(self, scale: Normaliser, batch: TrajectoryBatch) -> tuple[Float[Array, "B F"], Float[Array, "B N G"]]:
         """What the recurrent encoders keep of the team and of each agent."""
         b, t, n = batch.mask.shape
         step = jnp.concatenate([scaled_obs(scale, batch), scaled_actions(scale, batch)], axis=-1)
@@ -104,7 +104,7 @@ class HierarchicalVAE(nnx.Module):
     def infer(
         self,
         team: Float[Array, "B F"],
-        own: Float[Array, "B N F"],
+        own: Float[Array, "B N G"],
         joint_noise: Float[Array, "B Zw"],
         local_noise: Float[Array, "B N Za"],
     ) -> Posteriors:
