@@ -1,5 +1,5 @@
 """A hierarchical VAE over multi-agent trajectories."""
 
-from marl_vae.embed import TrainedModel, load
+from marl_vae.embed import TrainedModel, load, load_untrained
 
-__all__ = ["TrainedModel", "load"]
+__all__ = ["TrainedModel", "load", "load_untrained"]

@@ -150,6 +150,23 @@ def _round(likelihood, optimiser, key, data, rows, carry):
     return jax.lax.scan(step, carry, length=ROUND)[0]
 
 
+def key_figures(found: Usage) -> list[tuple[str, str, str]]:
+    """Name, value and meaning of each figure."""
+    return [
+        (
+            "active units of z_omega",
+            str(found.active_omega),
+            "dimensions whose mean varies over test episodes",
+        ),
+        ("active units of z_alpha", str(found.active_alpha), "the same, within each agent"),
+        ("KL of z_omega", f"{found.kl_omega:.2f}", "nats an episode"),
+        ("KL of z_alpha", f"{found.kl_alpha:.2f}", "nats an episode, all agents together"),
+        ("action NLL", f"{found.nll:.3f}", "nats an action on test episodes; lower is better"),
+        ("action NLL, no latents", f"{found.nll_without_latents:.3f}", "a policy that sees the observation alone"),
+        ("action NLL, shuffled", f"{found.nll_shuffled:.3f}", "with the latents of another episode"),
+    ]
+
+
 def sentences(found: Usage) -> list[str]:
     """The figures in words, a line each."""
     gain, loss = found.nll_without_latents - found.nll, found.nll_shuffled - found.nll_without_latents

@@ -1,0 +1,115 @@
+"""What every entry point shares: hydra, error messages that name the nearest valid name, and exit codes.
+
+0: done. 2: the input is wrong, and a paragraph says how. 1: something else failed. 130: interrupted.
+"""
+
+import difflib
+import os
+import re
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException
+from hydra.types import RunMode
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from data_gen.trajectory import InputError
+from launch.schema import CONF, register
+from marl_vae.train import TrainingDiverged
+
+GROUP_OPTION = r"Could not find '([^']+)'.*Available options in '([^']+)': (.*?)(?: Config search.*)?$"
+
+
+class JobFailed(RuntimeError):
+    """A job failed and has said why; its first argument is the exit code."""
+
+
+def enter(config: str, stage: Callable[[Any], None]) -> None:
+    """Compose `conf/<config>.yaml` with the command line and run the stage on it, once or once a job of a sweep."""
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # hydra then raises, where it would print a traceback and exit with 1
+    register()
+
+    def job(cfg) -> None:
+        try:
+            stage(OmegaConf.to_object(cfg))
+        except Exception as error:
+            raise JobFailed(_say(error, config)) from None
+
+    try:
+        hydra.main(version_base="1.3", config_path=str(CONF), config_name=config)(job)()
+    except JobFailed as failed:
+        sys.exit(failed.args[0])
+    except KeyboardInterrupt:
+        print("\nInterrupted. The same command goes on where this one stopped.", file=sys.stderr)
+        sys.exit(130)
+    except Exception as error:
+        sys.exit(_say(error, config))
+
+
+def sweep_folder() -> str:
+    """In a sweep, the part of the path that sets this job's folder apart: its own overrides."""
+    if HydraConfig.get().mode != RunMode.MULTIRUN:
+        return ""
+    return re.sub(r"[^\w.=,+-]", "_", HydraConfig.get().job.override_dirname) or "defaults"
+
+
+def _say(error: Exception, config: str) -> int:
+    """Tell the user what went wrong; the exit code."""
+    if isinstance(error, InputError):
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    if isinstance(error, HydraException | OmegaConfBaseException):
+        print(f"error: {_explain(error, config)}", file=sys.stderr)
+        return 2
+    if isinstance(error, TrainingDiverged):
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    traceback.print_exception(error)
+    return 1
+
+
+def _explain(error: Exception, config: str) -> str:
+    """Hydra's complaint in one paragraph, with the nearest valid name where a name was wrong."""
+    cause = error.__cause__ if isinstance(error.__cause__, OmegaConfBaseException) else error
+    text = " ".join(str(error).split())
+    if option := re.search(GROUP_OPTION, text):
+        wrong, group, options = option.groups()
+        hint = nearest(wrong.split("/")[-1], options.split())
+        return f"{wrong!r} does not exist.{hint} {group} is one of: {options}."
+    if missing := re.search(r"[Kk]ey '([^']+)' (?:is )?not in", f"{text} {cause}"):
+        full = re.search(r"Could not override '([^']+)'", text)
+        wrong = full[1] if full else missing[1]
+        return f"there is no config key {wrong!r}.{nearest(wrong, _known_keys(config))} `--help` lists them all."
+    if str(cause) not in str(error):
+        text = f"{text} {' '.join(str(cause).split())}"
+    return text
+
+
+def nearest(wrong: str, known: list[str]) -> str:
+    """A hint at the valid name that is most like a wrong one, or nothing."""
+    close = difflib.get_close_matches(wrong, known, n=1, cutoff=0.4)
+    return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def _known_keys(config: str) -> list[str]:
+    GlobalHydra.instance().clear()
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        return _paths(OmegaConf.to_container(hydra.compose(config)))
+
+
+def _paths(tree: Any, prefix: str = "") -> list[str]:
+    if not isinstance(tree, dict):
+        return []
+    return [path for key, part in tree.items() for path in (f"{prefix}{key}", *_paths(part, f"{prefix}{key}."))]
+
+
+def run_folder(runs: str, name: str) -> Path:
+    """Where a job works: its name's folder, and in a sweep one below it for each job."""
+    return Path(runs) / name / sweep_folder()

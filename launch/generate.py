@@ -1,0 +1,56 @@
+"""Train agents and record their episodes: `python -m launch.generate name=hills`."""
+
+from pathlib import Path
+
+from data_gen.dataset import present_shards, read_dataset, write_shard
+from data_gen.domains import DOMAIN_CONFIGS, DOMAINS
+from data_gen.learning import describe_learning
+from data_gen.recording import record_shard, seeds_of_shard
+from launch.entry import enter, run_folder
+from launch.progress import progress
+from launch.rundir import claim, provenance
+from launch.schema import Generate
+
+DOMAIN_NAMES = {config: name for name, config in DOMAIN_CONFIGS.items()}
+
+
+def generate(cfg: Generate, run: Path) -> None:
+    """Record the shards that are not there yet, and say how well the agents learned once all are."""
+    domain = DOMAINS[DOMAIN_NAMES[type(cfg.domain)]](cfg.domain)
+    wanted = range(cfg.recording.shards) if cfg.only is None else cfg.only
+    for shard in wanted:
+        seeds_of_shard(cfg.recording, shard)
+    root = run / "data"
+    missing = [shard for shard in wanted if shard not in present_shards(root)]
+    with progress("generate") as tell:
+        for done, shard in enumerate(missing):
+            where = f"shard {shard + 1} of {cfg.recording.shards}"
+            recorded = record_shard(
+                domain,
+                cfg.learner,
+                cfg.recording,
+                shard,
+                lambda share, done=done, where=where: tell((done + share) / len(missing), where),
+            )
+            write_shard(root, shard, cfg.recording.shards, recorded, provenance({"recording": cfg.recording.seed}))
+    if len(present_shards(root)) == cfg.recording.shards:
+        for line in describe_learning(read_dataset(root)):
+            print(line)
+
+
+def sections(cfg: Generate) -> dict:
+    """What generation answers for in a run's config."""
+    domain = {DOMAIN_NAMES[type(cfg.domain)]: vars(cfg.domain)}
+    return {"domain": domain, "learner": cfg.learner, "recording": cfg.recording}
+
+
+def main(cfg: Generate) -> None:
+    """Run the stage in its own folder."""
+    run = run_folder(cfg.runs, cfg.name)
+    with claim(run, sections(cfg), {"recording": cfg.recording.seed}):
+        generate(cfg, run)
+        print(f"data set {run / 'data'}")
+
+
+if __name__ == "__main__":
+    enter("generate", main)

@@ -1,0 +1,23 @@
+"""The whole line, from agents that learn to a report: `python -m launch.pipeline`."""
+
+from launch import generate, probe, train
+from launch.entry import enter, run_folder
+from launch.log import logging_to
+from launch.rundir import claim
+from launch.schema import Pipeline
+
+
+def main(cfg: Pipeline) -> None:
+    """Run or continue every stage in one folder."""
+    run = run_folder(cfg.runs, cfg.name)
+    own = {**generate.sections(cfg), **train.sections(cfg), "probe": cfg.probe}
+    seeds = {"recording": cfg.recording.seed, **train.seeds(cfg), "probe": cfg.probe.seed}
+    with claim(run, own, seeds), logging_to(cfg.logger, run, cfg.name) as logger:
+        if not cfg.data:
+            generate.generate(cfg, run)
+        train.train(cfg, run, logger)
+        probe.probe(cfg.probe, run, logger)
+
+
+if __name__ == "__main__":
+    enter("pipeline", main)

@@ -1,0 +1,98 @@
+"""A run's folder: one job at a time, one config for ever, and a note of what code made it."""
+
+import fcntl
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from data_gen.trajectory import InputError
+
+PACKAGES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy", "scikit-learn", "zarr", "hydra-core")
+
+
+@contextmanager
+def claim(run: Path, sections: dict[str, Any], seeds: dict[str, int], replace: bool = False) -> Iterator[None]:
+    """Hold the folder while a stage works in it.
+
+    `sections` are the parts of the config that the stage answers for. A folder that has another value for one of them
+    is refused with InputError, unless the stage may `replace` them; so is one in which another process works.
+    """
+    new = json.loads(json.dumps({name: _plain(part) for name, part in sections.items()}))
+    old = config_of(run) if (run / "config.yaml").exists() else {}
+    changed = _differences({name: old[name] for name in new if name in old}, {n: new[n] for n in new if n in old})
+    if changed and not replace:
+        raise InputError(
+            f"{run} was made with another config: {'; '.join(changed[:5])}. Go on with the old values, choose another "
+            f"name=, or remove the folder."
+        )
+    run.mkdir(parents=True, exist_ok=True)
+    with (run / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"Another process works in {run}. Wait for it, or choose another name=.") from None
+        write_text(run / "config.yaml", yaml.safe_dump(old | new, sort_keys=False))
+        write_text(run / "provenance.json", json.dumps(provenance(seeds), indent=1))
+        yield
+
+
+def _plain(part: Any) -> Any:
+    return asdict(part) if hasattr(part, "__dataclass_fields__") else part
+
+
+def _differences(old: Any, new: Any, where: str = "") -> list[str]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        return [
+            line
+            for key in sorted(old.keys() | new.keys())
+            for line in _differences(old.get(key), new.get(key), f"{where}.{key}" if where else key)
+        ]
+    return [] if old == new else [f"{where} is {old!r} there and {new!r} here"]
+
+
+def config_of(run: Path) -> dict[str, Any]:
+    """The config that a run was made with; InputError where the folder is none."""
+    try:
+        return yaml.safe_load((run / "config.yaml").read_text())
+    except FileNotFoundError:
+        raise InputError(f"{run} is not the folder of a run: it has no config.yaml. Check the path.") from None
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    partial = path.with_suffix(".partial")
+    partial.write_text(text)
+    os.replace(partial, path)
+
+
+def provenance(seeds: dict[str, int]) -> dict[str, Any]:
+    """Code revision, command, seeds and versions."""
+    return {
+        "revision": _revision(),
+        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "seeds": seeds,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "versions": {name: importlib.metadata.version(name) for name in PACKAGES},
+    }
+
+
+def _revision() -> str:
+    """The commit of this code, with a mark where files differ from it."""
+    found = subprocess.run(
+        ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+    )
+    return found.stdout.strip() or "unknown"

@@ -1,0 +1,81 @@
+"""The config of every entry point: YAML becomes these typed objects once, here, and each checks its own values."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hydra.core.config_store import ConfigStore
+from omegaconf import MISSING
+
+from data_gen.domains import DOMAIN_CONFIGS
+from data_gen.learner import PPO
+from data_gen.recording import Recording
+from data_gen.trajectory import InputError
+from launch.log import Logging
+from marl_vae.model import Model
+from marl_vae.schedule import Schedule
+from marl_vae.train import Train
+from probes.probe import Probe
+
+CONF = Path(__file__).resolve().parent.parent / "conf"
+
+
+@dataclass
+class Job:
+    """A run lives in `runs`/`name`."""
+
+    name: str = MISSING
+    runs: str = "runs"
+    logger: Logging = field(default_factory=Logging)
+
+    def __post_init__(self) -> None:
+        if not self.name or Path(self.name).is_absolute() or ".." in Path(self.name).parts:
+            raise InputError(f"name={self.name!r} must be the name of a folder below {self.runs!r}.")
+
+
+@dataclass
+class Generate(Job):
+    """`only` lists the shards that this job records, so that several jobs share the work; none means all."""
+
+    domain: Any = MISSING
+    learner: PPO = field(default_factory=PPO)
+    recording: Recording = field(default_factory=Recording)
+    only: list[int] | None = None
+
+
+@dataclass
+class Training(Job):
+    """`data` is a data set's folder; none means the run's own."""
+
+    data: str | None = None
+    model: Model = field(default_factory=Model)
+    schedule: Schedule = field(default_factory=Schedule)
+    train: Train = field(default_factory=Train)
+
+
+@dataclass
+class Probing:
+    """`run` is the folder of a trained run."""
+
+    run: str = MISSING
+    probe: Probe = field(default_factory=Probe)
+    logger: Logging = field(default_factory=Logging)
+
+
+@dataclass
+class Pipeline(Training, Generate):
+    """Generate, train and probe in one run."""
+
+    probe: Probe = field(default_factory=Probe)
+
+
+SCHEMAS = {"generate": Generate, "train": Training, "probe": Probing, "pipeline": Pipeline}
+
+
+def register() -> None:
+    """Make the schemas known to hydra, under names that the YAML files start from."""
+    store = ConfigStore.instance()
+    for name, schema in SCHEMAS.items():
+        store.store(name=f"{name}_schema", node=schema)
+    for name, schema in DOMAIN_CONFIGS.items():
+        store.store(group="domain", name=f"{name}_schema", node=schema)

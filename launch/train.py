@@ -1,0 +1,72 @@
+"""Train the model on a data set and embed every episode: `python -m launch.train name=narrow model.joint_width=2`."""
+
+import json
+from pathlib import Path
+
+from data_gen.dataset import digest, read_dataset
+from data_gen.store import write_group
+from data_gen.trajectory import SPLITS, take
+from launch.entry import enter, run_folder
+from launch.log import NoLogger, logging_to
+from launch.progress import progress
+from launch.rundir import claim, provenance
+from launch.schema import Training
+from marl_vae import load
+from marl_vae.diagnostics import sentences, usage
+from marl_vae.embed import as_arrays
+from marl_vae.metrics import describe
+from marl_vae.model import Dims
+from marl_vae.train import Task, fit
+
+
+def train(cfg: Training, run: Path, logger: NoLogger) -> None:
+    """Fit, embed, and say whether the latents are used."""
+    root = data_folder(cfg, run)
+    found = read_dataset(root)
+    parts = [take(found.batch, found.rows_of(name)) for name in SPLITS]
+    dims = Dims(agents=found.batch.obs.shape[2], obs=found.batch.obs.shape[3], action=found.action)
+    latest = {}
+    with progress("train") as tell:
+
+        def show(row: dict) -> None:
+            latest.update(row)
+            logger.metrics(row)
+            tell(row["step"] / cfg.train.steps, describe(latest))
+
+        fit(parts[0], parts[1], Task(cfg.model, dims, cfg.schedule, cfg.train, digest(root)), run, show)
+    model = load(run)
+    arrays = as_arrays(model.embed(found.batch), found.rows, found.split)
+    note = {"alpha": "z_alpha is taken at the mean of z_omega", "splits": list(SPLITS)}
+    write_group(run / "embeddings", arrays, {**note, "provenance": provenance(seeds(cfg))}, replace=True)
+    with progress("policy without latents") as tell:
+        figures = usage(model, *parts, seed=cfg.train.seed, report=tell)
+    (run / "usage.json").write_text(json.dumps(figures._asdict(), indent=1))
+    logger.summary(figures._asdict())
+    print("\n".join(sentences(figures)))
+
+
+def data_folder(cfg: Training, run: Path) -> Path:
+    """The data set that a run reads: the one named by `data`, or its own."""
+    return Path(cfg.data) if cfg.data else run / "data"
+
+
+def seeds(cfg: Training) -> dict[str, int]:
+    """The seed that training uses."""
+    return {"train": cfg.train.seed}
+
+
+def sections(cfg: Training) -> dict:
+    """What training answers for in a run's config."""
+    return {"data": cfg.data, "model": cfg.model, "schedule": cfg.schedule, "train": cfg.train}
+
+
+def main(cfg: Training) -> None:
+    """Run the stage in its own folder."""
+    run = run_folder(cfg.runs, cfg.name)
+    read_dataset(data_folder(cfg, run))
+    with claim(run, sections(cfg), seeds(cfg)), logging_to(cfg.logger, run, cfg.name) as logger:
+        train(cfg, run, logger)
+
+
+if __name__ == "__main__":
+    enter("train", main)
