@@ -124,7 +124,7 @@ def _write_arrays(root: Path, arrays: Arrays, attrs: dict[str, Any]) -> None:
         stored = group.create_array(
             name,
             shape=values.shape,
-            dtype=values.dtype.newbyteorder("="),
+            dtype=values.dtype,
             chunks=_chunks(values),
             dimension_names=dims,
             # Every chunk lies on disk, also one of zeros: a chunk that is not there is always damage.
@@ -183,7 +183,7 @@ def _check_files(path: Path, manifest: dict[str, Any]) -> None:
 
 def _owner(file: str, manifest: dict[str, Any]) -> str:
     owners = [name for name in manifest["arrays"] if file.startswith(f"{name}/")]
-    return f"array {max(owners, key=len)!r}" if owners else "part of no array"
+    return f"array {owners[0]!r}" if owners else "part of no array"
 
 
 def _files(root: Path) -> list[str]:

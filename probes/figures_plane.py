@@ -167,14 +167,14 @@ def agent_colour(agent: int) -> str:
 
 
 def _draw_landmarks(ax: Axes, landmarks: Sequence[dict[str, Any]]) -> None:
-    top = max((abs(mark.get("height", 1.0)) for mark in landmarks), default=1.0) or 1.0
-    for mark in landmarks:
-        strength = abs(mark.get("height", 1.0)) / top
+    heights = [mark.get("height", 1.0) for mark in landmarks]
+    for mark, height in zip(landmarks, heights, strict=True):
+        strength = abs(height) / (max(map(abs, heights)) or 1.0)
         centre, radius = (mark["x"], mark["y"]), mark["radius"]
         for share in (1.0, 0.66, 0.33):
             face = (0.45, 0.45, 0.45, 0.12 * strength)
             ax.add_patch(Circle(centre, radius * share, facecolor=face, edgecolor="#BBBBBB", linewidth=0.6, zorder=1))
-        text = f"{mark['name']} {mark['height']:g}" if "height" in mark else str(mark["name"])
+        text = f"{mark['name']}: {height:g}" if len(set(heights)) > 1 else str(mark["name"])
         ax.annotate(text, (mark["x"], mark["y"] + radius), ha="center", va="bottom", fontsize=8, color="#777777")
 
 

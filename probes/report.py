@@ -210,4 +210,11 @@ def facts_of(dataset: Dataset) -> list[tuple[str, str]]:
         ("Labels", ", ".join(spec.name for spec in dataset.labels.specs) or "none"),
     ]
     own = next(iter(dataset.meta.get("provenance", ())), {})
-    return facts + [("Recorded with", ", ".join(f"{k} {v}" for k, v in own.items()))] * bool(own)
+    return facts + [("Recorded with", "; ".join(_said(key, value) for key, value in own.items()))] * bool(own)
+
+
+def _said(key: str, value: Any) -> str:
+    """A value of the provenance in words; versions and seeds are dictionaries of their own."""
+    if isinstance(value, dict):
+        return f"{key}: " + ", ".join(f"{name} {item}" for name, item in value.items())
+    return f"{key} {value}"

@@ -237,7 +237,7 @@ def test_tracks_break_where_an_agent_is_absent():
     present = np.ones((5, 3), bool)
     present[[0, 2], 0] = False
     present[:, 2] = False
-    hill = {"name": "A", "x": 1.0, "y": 2.0, "radius": 0.5, "height": 1.0}
+    hill = {"name": "A", "x": 1.0, "y": 2.0, "radius": 0.5, "height": 0.5}
     plain = {"name": "B", "x": 0.0, "y": 0.0, "radius": 0.5}
     figure = tracks([Track("one", xy, present), Track("two", xy, present)], [hill, plain], 3)
     ax = figure.axes[0]
@@ -248,5 +248,5 @@ def test_tracks_break_where_an_agent_is_absent():
     assert [start.get_xdata()[0], end.get_xdata()[0]] == [6, 24]  # pyright: ignore
     assert [start.get_markerfacecolor(), end.get_markerfacecolor()] == ["white", figures.PALETTE[0]]
     assert ydata(ax, figures.PALETTE[2]) == []
-    assert [text.get_text() for text in ax.texts] == ["A 1", "B"]
+    assert [text.get_text() for text in ax.texts] == ["A: 0.5", "B: 1"]
     assert {patch.center for patch in ax.patches} == {(1.0, 2.0), (0.0, 0.0)}  # pyright: ignore

@@ -226,9 +226,15 @@ def test_one_checkpoint_gives_one_row_of_tracks():
 
 
 def test_facts_count_groups_and_episodes():
-    facts = dict(facts_of(dataset(domain={"name": "tiny"}, provenance=[{"revision": "abc", "jax": "0"}, {}])))
+    facts = dict(
+        facts_of(
+            dataset(
+                domain={"name": "tiny"}, provenance=[{"revision": "abc", "versions": {"jax": "0", "zarr": "3"}}, {}]
+            )
+        )
+    )
     assert facts["Episodes"] == f"24, up to {T} steps, 2 checkpoint(s)"
     assert facts["Agents"] == f"{N}; {DO} observations and 5 discrete actions each"
     assert facts["Groups (training seeds)"] == "3 train (12 episodes), 1 validation (4 episodes), 2 test (8 episodes)"
-    assert facts["Recorded with"] == "revision abc, jax 0" and facts["Domain"] == "tiny"
+    assert facts["Recorded with"] == "revision abc; versions: jax 0, zarr 3" and facts["Domain"] == "tiny"
     assert "Recorded with" not in dict(facts_of(dataset()))
