@@ -21,7 +21,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from data_gen.trajectory import InputError
-from launch.schema import CONF, register
+from launch.schema import CONF, register, typed
 from marl_vae.train import TrainingDiverged
 
 GROUP_OPTION = r"Could not find '([^']+)'.*Available options in '([^']+)': (.*?)(?: Config search.*)?$"
@@ -36,14 +36,19 @@ def enter(config: str, stage: Callable[[Any], None]) -> None:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # hydra then raises, where it would print a traceback and exit with 1
     register()
 
+    codes = []
+
     def job(cfg) -> None:
         try:
-            stage(OmegaConf.to_object(cfg))
+            stage(typed(cfg))
         except Exception as error:
-            raise JobFailed(_say(error, config)) from None
+            codes.append(_say(error, config))
+            if HydraConfig.get().mode == RunMode.MULTIRUN:
+                raise JobFailed(codes[-1]) from None  # hydra goes on with the other jobs, and raises this at the end
 
     try:
         hydra.main(version_base="1.3", config_path=str(CONF), config_name=config)(job)()
+        sys.exit(codes[0] if codes else 0)
     except JobFailed as failed:
         sys.exit(failed.args[0])
     except KeyboardInterrupt:

@@ -1,11 +1,11 @@
 """The config of every entry point: YAML becomes these typed objects once, here, and each checks its own values."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 from hydra.core.config_store import ConfigStore
-from omegaconf import MISSING
+from omegaconf import MISSING, DictConfig, OmegaConf
 
 from data_gen.domains import DOMAIN_CONFIGS
 from data_gen.learner import PPO
@@ -72,10 +72,26 @@ class Pipeline(Training, Generate):
 SCHEMAS = {"generate": Generate, "train": Training, "probe": Probing, "pipeline": Pipeline}
 
 
+def typed(cfg: DictConfig) -> Any:
+    """The config as typed objects. Raises InputError for a key that no schema has (hydra lets `+key=value` add one)."""
+    _refuse_unknown(cfg, "")
+    return OmegaConf.to_object(cfg)
+
+
+def _refuse_unknown(cfg: Any, where: str) -> None:
+    if not isinstance(cfg, DictConfig) or not is_dataclass(kind := OmegaConf.get_type(cfg)):
+        return
+    known = [part.name for part in fields(kind)]
+    for key in cfg:
+        if key not in known:
+            raise InputError(f"there is no config key {where + str(key)!r}; here there are {', '.join(known)}.")
+        _refuse_unknown(cfg._get_node(key), f"{where}{key}.")
+
+
 def register() -> None:
     """Make the schemas known to hydra, under names that the YAML files start from."""
     store = ConfigStore.instance()
     for name, schema in SCHEMAS.items():
-        store.store(name=f"{name}_schema", node=schema)
+        store.store(group="schema", name=name, node=schema)
     for name, schema in DOMAIN_CONFIGS.items():
-        store.store(group="domain", name=f"{name}_schema", node=schema)
+        store.store(group="schema/domain", name=name, node=schema)
