@@ -157,7 +157,7 @@ def _arrays_of(shard: Shard) -> Arrays:
     # In subgroups, which xarray leaves alone: they have no episode axis, and readers of trajectories do not want them.
     arrays["learner/curve"] = (("seed", "update"), shard.curve)
     for name, values in shard.policies.items():
-        rest = tuple(f"axis_{k}" for k in range(np.ndim(values) - 2))
+        rest = tuple(f"{name.replace('/', '_')}_{k}" for k in range(np.ndim(values) - 2))
         arrays[f"policies/{name}"] = (("seed", "snapshot", *rest), values)
     return arrays
 

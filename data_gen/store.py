@@ -118,9 +118,11 @@ def _alive(pid: int) -> bool:
 
 def _write_arrays(root: Path, arrays: Arrays, attrs: dict[str, Any]) -> None:
     group = zarr.open_group(str(root), mode="w", zarr_format=3, attributes=attrs)
+    sizes: dict[tuple[str, str], tuple[int, str]] = {}
     for name, (dims, values) in arrays.items():
         values = np.asarray(values)
         _check_array(root.parent, name, dims, values)
+        _check_sizes(root.parent, name, dict(zip(dims, values.shape, strict=True)), sizes)
         stored = group.create_array(
             name,
             shape=values.shape,
@@ -141,6 +143,17 @@ def _check_array(path: Path, name: str, dims: tuple[str, ...], values: np.ndarra
         )
     if len(dims) != values.ndim:
         raise InputError(f"{path}: array {name!r} has {values.ndim} axes but {len(dims)} dimension names {dims}.")
+
+
+def _check_sizes(path: Path, name: str, own: dict[str, int], known: dict[tuple[str, str], tuple[int, str]]) -> None:
+    """Within one (sub)group a dimension has one size, or xarray cannot open it; `known` gains what `name` adds."""
+    for dim, size in own.items():
+        first, other = known.setdefault((name.rpartition("/")[0], dim), (size, name))
+        if first != size:
+            raise InputError(
+                f"{path}: dimension {dim!r} has size {size} in array {name!r} but {first} in {other!r}. Give "
+                f"dimensions of different sizes different names."
+            )
 
 
 def _chunks(values: np.ndarray) -> tuple[int, ...]:

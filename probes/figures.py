@@ -31,7 +31,7 @@ FEATURES = {
 }
 PROBES = {"linear": ("o", PALETTE[0], -0.17), "mlp": ("D", PALETTE[1], 0.17)}
 CONFOUNDS = ("training_seed", "checkpoint")
-LOWEST_SHOWN = -0.3  # R² has no lower end
+LOWEST_SHOWN = -0.3  # R² has no lower end; what lies below is an arrow at the edge
 
 
 def new_figure(height: float) -> Figure:
@@ -223,7 +223,9 @@ def _panel(ax: Axes, rows: pd.DataFrame, features: list[str]) -> None:
         marker, colour, offset = PROBES[row["probe"]]
         y = features.index(row["features"]) + offset
         ax.plot([row["ci_low"], row["ci_high"]], [y, y], color=colour, linewidth=1.8, solid_capstyle="butt")
-        ax.plot(row["value"], y, color=colour, marker=marker, markersize=5, linestyle="")
+        below = row["value"] < LOWEST_SHOWN
+        x, shape = (LOWEST_SHOWN, "<") if below else (row["value"], marker)
+        ax.plot(x, y, color=colour, marker=shape, markersize=5, linestyle="")
         ax.plot(row["control"], y, color=DARK, marker="x", markersize=5, linestyle="", markeredgewidth=1)
     ax.axvline(rows["chance"].dropna().iloc[0], color=DARK, linestyle="--", linewidth=1)
     ax.set_yticks(range(len(features)), [FEATURES.get(name, name) for name in features])

@@ -221,6 +221,14 @@ def code_of(page: str) -> str:
     return "\n".join(re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL))
 
 
+def test_xarray_opens_the_subgroups(tmp_path: Path):
+    write_all(tmp_path)
+    path = shard_path(tmp_path, 0) / "arrays.zarr"
+    for group, name, expected in (("policies/actor", "w", "actor/w"), ("policies", "scale", "scale")):
+        with xarray.open_zarr(path, group=group, consolidated=False) as opened:
+            np.testing.assert_array_equal(opened[name].values, tiny_shard(0).policies[expected])
+
+
 def test_the_lines_in_the_docs_run(tmp_path: Path):
     write_all(tmp_path)
     names: dict[str, object] = {}

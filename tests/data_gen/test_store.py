@@ -185,6 +185,13 @@ def test_what_cannot_be_stored(tmp_path: Path, dims: tuple[str, ...], values: np
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_dimension_has_one_size_in_a_group(tmp_path: Path):
+    arrays: store.Arrays = {"a": (("row",), np.zeros(2)), "g/b": (("row",), np.zeros(3))}
+    write_group(tmp_path / "s", arrays, {})
+    with pytest.raises(InputError, match="dimension 'row' has size 3 in array 'b' but 2 in 'a'"):
+        write_group(tmp_path / "t", {**arrays, "b": (("row",), np.zeros(3))}, {})
+
+
 @pytest.mark.parametrize("attrs", [{"x": np.zeros(2)}, {"x": float("nan")}])
 def test_attributes_must_be_json(tmp_path: Path, attrs: dict):
     with pytest.raises(InputError, match="attributes are not JSON"):

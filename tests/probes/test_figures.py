@@ -145,6 +145,19 @@ def test_probe_panels_show_the_table():
         assert [np.asarray(line.get_xdata()).tolist() for line in dashed] == [[chance, chance]]
 
 
+def test_a_value_far_below_zero_is_an_arrow_at_the_edge():
+    rows = table()
+    rows.loc[(rows["label"] == "speed") & (rows["features"] == "hand"), ["value", "ci_low", "ci_high"]] = [
+        -2.0,
+        -3.0,
+        -1.0,
+    ]
+    ax = probe_panels(rows).axes[1]
+    arrows = [line for line in ax.get_lines() if line.get_marker() == "<"]
+    assert [round(float(np.asarray(line.get_ydata())[0])) for line in arrows] == [1, 1]
+    assert all(ax.get_xlim()[0] < float(np.asarray(line.get_xdata())[0]) == figures.LOWEST_SHOWN for line in arrows)
+
+
 def test_principal_components_are_those_of_scikit_learn():
     rng = np.random.default_rng(0)
     z = (rng.normal(size=(40, 5)) @ rng.normal(size=(5, 5)) + 3).astype(np.float32)
