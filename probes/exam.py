@@ -59,7 +59,8 @@ def group_exam(target: Target, rows: RowIndex, split: Int32[np.ndarray, " B"], c
     codes = np.zeros(len(split), int)
     codes[test] = np.unique(rows.group[test], return_inverse=True)[1].ravel()
     rng = generator(config.seed, target.name, "negative control")
-    permuted = [negative_labels(target.values, target.unit, train, test, rng) for _ in range(config.permutations)]
+    n_permuted = max(config.permutations_of(probe) for probe in config.probes)
+    permuted = [negative_labels(target.values, target.unit, train, test, rng) for _ in range(n_permuted)]
     rng = generator(config.seed, target.name, "memorised control")
     drawn_fit, drawn_score = halves_within(target.unit, np.flatnonzero(target.keep), rng)
     return Exam(
@@ -118,7 +119,8 @@ def run_exam(x: Float[np.ndarray, "B F"], exam: Exam, probe: str, config: Probe)
     with threadpool_limits(1):
         choice = choose_strength(probe, exam.kind, x, exam.values, exam.folds[probe], config)
         task, task_ok = _fit(x, exam, probe, exam.values, choice.strength, config)
-        negative = [_fit(x, exam, probe, labels, choice.strength, config) for labels in exam.permuted]
+        permuted = exam.permuted[: config.permutations_of(probe)]
+        negative = [_fit(x, exam, probe, labels, choice.strength, config) for labels in permuted]
         memorised, memory_ok = _memorise(x, exam, probe, choice.strength, config)
     notes = []
     if not task_ok:

@@ -18,9 +18,9 @@ def feature_sets(
     train: Bool[np.ndarray, " B"],
     *,
     hand: Features,
-    z_omega: Float[np.ndarray, "B Zw"],
-    z_alpha: Float[np.ndarray, "B N Za"],
-    random_encoder: Float[np.ndarray, "B Zr"],
+    z_omega: Float[np.ndarray, "_ Zw"],
+    z_alpha: Float[np.ndarray, "_ N Za"],
+    random_encoder: Float[np.ndarray, "_ Zr"],
     seed: int,
 ) -> dict[str, Float[np.ndarray, "B _"]]:
     """Every feature set but `majority`, in the order of `FEATURES`; whatever is fitted is fitted on `train` rows.

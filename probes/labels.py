@@ -140,7 +140,7 @@ def _class_target(
 ) -> Target:
     """Classes with too few groups lose their rows; the others are numbered anew from 0."""
     kept, dropped = [], []
-    for code in np.unique(codes[keep]):
+    for code in np.unique(codes[keep]).tolist():
         here = keep & (codes == code)
         n_train, n_test = (_n_groups(rows, here & (split == SPLITS.index(part))) for part in ("train", "test"))
         if n_train >= MIN_TRAIN_GROUPS and n_test >= MIN_TEST_GROUPS:

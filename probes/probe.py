@@ -3,6 +3,7 @@
 Letters: n rows to fit on, m rows to predict, F features.
 """
 
+import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -25,17 +26,21 @@ BATCH_ROWS = 256
 
 @dataclass
 class Probe:
-    """How to probe. Empty `labels` means all; a strength is the L2 penalty on the mean loss; `jobs` 0 is every core."""
+    """How to probe. Empty `labels` means all; a strength is the L2 penalty on the mean loss; `jobs` 0 is every core.
+
+    `steps` are the MLP's optimiser steps, so that a small data set does not leave it half trained.
+    """
 
     labels: list[str] = field(default_factory=list)
     probes: list[str] = field(default_factory=lambda: ["linear", "mlp"])
     bootstrap: int = 2000
-    permutations: int = 5
+    permutations: int = 20
+    mlp_permutations: int = 5
     strengths: list[float] = field(default_factory=lambda: [1.0, 0.1, 0.01, 0.001, 0.0001])
     mlp_strengths: list[float] = field(default_factory=lambda: [0.1, 0.01, 0.001])
     folds: int = 4
     hidden: int = 32
-    epochs: int = 30
+    steps: int = 300
     seed: int = 0
     jobs: int = 0
 
@@ -43,7 +48,14 @@ class Probe:
         unknown = [name for name in self.probes if name not in PROBES]
         if unknown or not self.probes:
             raise InputError(f"probe.probes is {self.probes}; name one or more of {sorted(PROBES)}.")
-        for name, least in (("bootstrap", 1), ("permutations", 0), ("folds", 2), ("hidden", 1), ("epochs", 1)):
+        for name, least in (
+            ("bootstrap", 1),
+            ("permutations", 0),
+            ("mlp_permutations", 0),
+            ("folds", 2),
+            ("hidden", 1),
+            ("steps", 1),
+        ):
             if getattr(self, name) < least:
                 raise InputError(f"probe.{name} is {getattr(self, name)}; it must be {least} or more.")
         if self.seed < 0 or self.jobs < 0:
@@ -51,6 +63,10 @@ class Probe:
         for name in ("strengths", "mlp_strengths"):
             if not getattr(self, name) or min(getattr(self, name)) <= 0:
                 raise InputError(f"probe.{name} is {getattr(self, name)}; give one or more numbers above zero.")
+
+    def permutations_of(self, probe: str) -> int:
+        """How many refits the negative control averages; an MLP costs some ten times a linear fit."""
+        return self.permutations if probe == "linear" else self.mlp_permutations
 
     def strengths_of(self, probe: str) -> list[float]:
         """Candidate strengths, the strongest first, so that a tie is won by the simpler probe."""
@@ -97,7 +113,7 @@ def predict(
         else:
             mean, scale = y_fit.mean(), y_fit.std()
             values = mean + scale * PROBES[probe].regress(x_fit, (y_fit - mean) / scale, x_score, strength, config)
-    # The MLP's number of epochs is part of what it is, so only the linear probe can fail to converge.
+    # The MLP's number of steps is part of what it is, so only the linear probe can fail to converge.
     stopped = any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
     return Prediction(values=values, converged=probe != "linear" or not stopped)
 
@@ -113,12 +129,13 @@ def _ridge(x_fit, y_fit, x_score, strength: float, config: Probe) -> np.ndarray:
 
 def _mlp_settings(n_rows: int, strength: float, config: Probe) -> dict:
     batch = min(BATCH_ROWS, n_rows)
+    epochs = math.ceil(config.steps / math.ceil(n_rows / batch))
     return {
         "hidden_layer_sizes": (config.hidden,),
         "alpha": strength * batch,  # scikit-learn divides its penalty by the rows of a minibatch
         "batch_size": batch,
-        "max_iter": config.epochs,
-        "n_iter_no_change": config.epochs,
+        "max_iter": epochs,
+        "n_iter_no_change": epochs,
         "learning_rate_init": 3e-3,
         "random_state": config.seed,
     }

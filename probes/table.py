@@ -47,9 +47,9 @@ def probe_table(
     split: Int32[np.ndarray, " B"],
     labels: Labels,
     hand: Features,
-    z_omega: Float[np.ndarray, "B Zw"],
-    z_alpha: Float[np.ndarray, "B N Za"],
-    random_encoder: Float[np.ndarray, "B Zr"],
+    z_omega: Float[np.ndarray, "_ Zw"],
+    z_alpha: Float[np.ndarray, "_ N Za"],
+    random_encoder: Float[np.ndarray, "_ Zr"],
     progress: Callable[[int, int], None] = silent,
 ) -> pd.DataFrame:
     """Probe every label from every feature set; columns are `COLUMNS`, one row a label, feature set and probe.

@@ -1,0 +1,79 @@
+"""Flattened trajectories against a loop, and nothing fitted on test rows."""
+
+import numpy as np
+import pytest
+
+from data_gen.trajectory import ActionSpec, Features, InputError
+from probes.features import FEATURES, feature_sets, flatten, principal
+from tests.builders import DO, B, N, T, tiny_batch
+from tests.probes.planted import ZW, planted_data
+
+TRAIN = np.arange(B) < 4
+
+
+@pytest.mark.parametrize("action", [ActionSpec("continuous", 2), ActionSpec("discrete", 5)])
+def test_flattened_trajectories_are_normalised_observations_actions_and_mask(action):
+    batch = tiny_batch(action)
+    batch.obs[~batch.mask] = np.nan
+    flat = flatten(batch, TRAIN)
+    real = batch.obs[:4][batch.mask[:4]]
+    for b, t, n in np.ndindex(B, T, N):
+        part = flat.reshape(B, T, N, -1)[b, t, n]
+        if not batch.mask[b, t, n]:
+            assert (part == 0).all()
+            continue
+        np.testing.assert_allclose(part[:DO], (batch.obs[b, t, n] - real.mean(0)) / real.std(0), rtol=1e-4, atol=1e-5)
+        acted = batch.actions[b, t, n]
+        if action.kind == "discrete":
+            np.testing.assert_array_equal(part[DO:-1], np.eye(action.size)[acted])
+        else:
+            chosen = batch.actions[:4][batch.mask[:4]]
+            np.testing.assert_allclose(part[DO:-1], (acted - chosen.mean(0)) / chosen.std(0), rtol=1e-4, atol=1e-5)
+        assert part[-1] == 1
+
+
+def test_test_rows_change_nothing_that_was_fitted():
+    data = planted_data()
+    train = data["split"] == 0
+    first = flatten(data["batch"], train)
+    data["batch"].obs[~train] += 3
+    data["batch"].actions[~train] *= 5
+    second = flatten(data["batch"], train)
+    np.testing.assert_array_equal(first[train], second[train])
+    np.testing.assert_array_equal(principal(first, train, 4, 0)[train], principal(second, train, 4, 0)[train])
+    assert (first[~train] != second[~train]).any()
+
+
+def test_components_are_those_of_a_singular_value_decomposition():
+    rng = np.random.default_rng(0)
+    flat = (rng.normal(size=(60, 9)) * np.arange(9, 0, -1)).astype(np.float32)
+    train = np.arange(60) < 50
+    mean = flat[train].mean(0)
+    axes = np.linalg.svd(flat[train] - mean)[2][:3]
+    want = (flat - mean) @ axes.T
+    got = principal(flat, train, 3, 0)
+    np.testing.assert_allclose(np.abs(got), np.abs(want), rtol=1e-3, atol=1e-3)
+
+
+def test_pca_has_the_width_of_z_omega_and_raw_at_most_a_hundred():
+    data = planted_data()
+    inputs = {name: data[name] for name in ("hand", "z_omega", "z_alpha", "random_encoder")}
+    sets = feature_sets(data["batch"], data["split"] == 0, seed=0, **inputs)
+    assert list(sets) == [name for name in FEATURES if name != "majority"]
+    assert sets["pca"].shape[1] == ZW and sets["raw"].shape[1] == 50
+    np.testing.assert_array_equal(sets["pca"], sets["raw"][:, :ZW])
+    np.testing.assert_array_equal(sets["z_alpha"][:, 7], data["z_alpha"][:, 1, 1])
+    np.testing.assert_array_equal(sets["z_both"], np.concatenate([sets["z_omega"], sets["z_alpha"]], 1))
+
+
+@pytest.mark.parametrize("name", ["hand", "z_omega", "z_alpha", "random_encoder"])
+def test_features_that_are_short_or_not_finite_are_refused(name):
+    data = planted_data()
+    inputs = {key: data[key] for key in ("hand", "z_omega", "z_alpha", "random_encoder")}
+    whole = inputs[name].values if name == "hand" else inputs[name]
+    broken = whole.copy()
+    broken[(5,) + (1,) * (whole.ndim - 1)] = np.inf
+    for values, words in ((whole[:-1], "rows, but the data set"), (broken, f"{name} is inf at row 5")):
+        inputs[name] = Features(values, data["hand"].names) if name == "hand" else values
+        with pytest.raises(InputError, match=words):
+            feature_sets(data["batch"], data["split"] == 0, seed=0, **inputs)

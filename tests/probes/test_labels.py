@@ -1,0 +1,126 @@
+"""Targets: edges from the training groups, classes with too few groups, units, and errors that name the label."""
+
+import numpy as np
+import pytest
+
+from data_gen.trajectory import InputError, Labels, LabelSpec, RowIndex
+from probes.labels import checkpoint_target, label_units, make_targets, quantile_edges, seed_target
+from tests.probes.planted import CHECKPOINTS, EPISODES, N, planted_data, planted_rows
+
+
+def _one(values: np.ndarray, kind: str, n_seeds: int = 40, **spec):
+    rows, split = planted_rows(n_seeds)
+    labels = Labels(values={"x": values}, specs=(LabelSpec("x", "x", kind, **spec),))
+    return make_targets(labels, rows, split, [])[0]
+
+
+def test_quantile_edges_come_from_training_rows_alone():
+    rows, split = planted_rows()
+    values = np.random.default_rng(0).normal(size=len(split)).astype(np.float32)
+    shifted = np.where(split == 0, values, 2 * values + 0.5).astype(np.float32)
+    first, second = _one(values, "quantile", bins=3), _one(shifted, "quantile", bins=3)
+    np.testing.assert_array_equal(first.values[split == 0], second.values[split == 0])
+    np.testing.assert_allclose(np.bincount(first.values[split == 0]) / (split == 0).sum(), 1 / 3, atol=0.01)
+    low, high = np.percentile(values[split == 0].astype(float), [100 / 3, 200 / 3])
+    np.testing.assert_array_equal(first.values, (values >= low).astype(int) + (values >= high))
+    np.testing.assert_array_equal(second.values, (shifted >= low).astype(int) + (shifted >= high))
+    assert (second.values[split == 2] != first.values[split == 2]).any()
+
+
+def test_coinciding_quantile_edges_are_one_and_the_note_says_so():
+    values = np.tile(np.array([0, 1, 1, 1], np.float32), 40 * CHECKPOINTS * EPISODES // 4)
+    target = _one(values, "quantile", bins=4)
+    assert quantile_edges(values, 4).tolist() == [0.75, 1.0]
+    assert "quantile edges coincide: 2 of 3" in target.note
+    np.testing.assert_array_equal(target.values, values)
+
+
+def test_a_class_in_too_few_groups_loses_its_rows_and_the_others_are_numbered_anew():
+    rows, split = planted_rows()
+    values = np.where(rows.episode % 2, 4, 7).astype(np.int32)
+    first_test, second_test = np.unique(rows.group[split == 2])[:2]
+    here = np.isin(rows.group, [0, 1, first_test, second_test]) & (rows.episode % 4 == 0)
+    values[here] = 5
+    target = _one(values, "class")
+    assert target.failure == "" and "'5' in 2 and 2" in target.note
+    np.testing.assert_array_equal(target.keep, ~here)
+    np.testing.assert_array_equal(target.values[target.keep], (values == 7)[target.keep])
+    assert target.classes == ("4", "7")
+    values[(rows.group == 2) & (rows.episode % 4 == 0)] = 5
+    assert _one(values, "class").note == ""
+
+
+def test_one_class_left_is_a_failure_that_says_why():
+    values = np.zeros(480, np.int32)
+    assert _one(values, "class").failure == "1 class left"
+    values[:4] = 1
+    assert "'1' in 1 and 0" in _one(values, "class").failure
+    assert "never changes" in _one(values.astype(np.float32) * 0, "real").failure
+
+
+def test_missing_real_values_lose_their_rows():
+    values = np.random.default_rng(0).normal(size=480).astype(np.float32)
+    values[[3, 400]] = np.nan
+    target = _one(values, "real")
+    assert target.note == "2 episodes have no value" and target.failure == ""
+    assert np.flatnonzero(~target.keep).tolist() == [3, 400]
+
+
+def test_the_unit_is_the_coarsest_within_which_the_label_is_constant():
+    rows, _ = planted_rows()
+    targets = {target.name: target for target in make_targets(**_arguments())}
+    np.testing.assert_array_equal(targets["side"].unit, rows.group)
+    block = rows.group * CHECKPOINTS + rows.checkpoint
+    np.testing.assert_array_equal(targets["progress"].unit, block)
+    np.testing.assert_array_equal(targets["mood"].unit, block)
+    np.testing.assert_array_equal(targets["speed"].unit, block)
+    everywhere = np.ones(len(block), bool)
+    np.testing.assert_array_equal(label_units(rows.group, everywhere, rows), rows.group)
+    np.testing.assert_array_equal(label_units(np.zeros(len(block), int), everywhere, rows), rows.group)
+
+
+def test_a_label_of_each_agent_gives_one_target_an_agent():
+    arguments = _arguments(["hill"])
+    targets = make_targets(**arguments)
+    assert [(target.name, target.level) for target in targets] == [(f"hill_{i}", "agent") for i in range(N)]
+    for i, target in enumerate(targets):
+        np.testing.assert_array_equal(target.values, arguments["labels"].values["hill"][:, i])
+    assert [target.name for target in make_targets(**_arguments(["hill_1", "side"]))] == ["side", "hill_1"]
+
+
+def test_an_unknown_label_is_named_with_the_nearest():
+    with pytest.raises(InputError, match=r"no label 'proggress'.*nearest is 'progress'.*'hill_0'.*'mood'"):
+        make_targets(**_arguments(["side", "proggress"]))
+
+
+@pytest.mark.parametrize(
+    ("values", "spec", "words"),
+    [
+        (np.zeros(480, np.float32), LabelSpec("x", "x", "class"), "holds float32"),
+        (np.arange(480) % 3, LabelSpec("x", "x", "class", classes=("a", "b")), "class 0..2, but names 2 classes"),
+        (np.zeros(480, np.float32), LabelSpec("x", "x", "ordinal"), "the kinds are class, quantile and real"),
+        (np.zeros(480, np.float32), LabelSpec("x", "x", "quantile", bins=1), "asks for 1 bins"),
+        (np.zeros(480, np.float32), LabelSpec("x", "y", "real"), "made from 'y'"),
+        (np.zeros(479, np.float32), LabelSpec("x", "x", "real"), "479 values for 480 episodes"),
+    ],
+)
+def test_labels_that_do_not_fit_their_kind_are_refused(values, spec, words):
+    rows, split = planted_rows()
+    with pytest.raises(InputError, match=words):
+        make_targets(Labels(values={"x": values}, specs=(spec,)), rows, split, [])
+
+
+def test_confounds_are_the_row_index():
+    rows, split = planted_rows()
+    seeds = seed_target(rows._replace(group=rows.group * 3 + 5))
+    np.testing.assert_array_equal(seeds.values, rows.group)
+    assert seeds.level == checkpoint_target(rows, split).level == "confound"
+    np.testing.assert_array_equal(checkpoint_target(rows, split).values, rows.checkpoint)
+    single = RowIndex(*(field[:: CHECKPOINTS * EPISODES] for field in rows))
+    assert "two episodes" in seed_target(single).failure
+    assert "1 class left" in checkpoint_target(single, split[:: CHECKPOINTS * EPISODES]).failure
+
+
+def _arguments(names: list[str] | None = None) -> dict:
+    data = planted_data()
+    return {"labels": data["labels"], "rows": data["rows"], "split": data["split"], "names": names or []}
