@@ -40,6 +40,7 @@ def write_group(path: Path, arrays: Arrays, attrs: dict[str, Any], replace: bool
     path = Path(path)
     if path.exists() and not replace:
         raise AlreadyThere(_already(path))
+    _check_arrays(path, arrays)
     text = _to_json(attrs, path)
     path.parent.mkdir(parents=True, exist_ok=True)
     clear_leftovers(path)
@@ -118,11 +119,8 @@ def _alive(pid: int) -> bool:
 
 def _write_arrays(root: Path, arrays: Arrays, attrs: dict[str, Any]) -> None:
     group = zarr.open_group(str(root), mode="w", zarr_format=3, attributes=attrs)
-    sizes: dict[tuple[str, str], tuple[int, str]] = {}
     for name, (dims, values) in arrays.items():
         values = np.asarray(values)
-        _check_array(root.parent, name, dims, values)
-        _check_sizes(root.parent, name, dict(zip(dims, values.shape, strict=True)), sizes)
         stored = group.create_array(
             name,
             shape=values.shape,
@@ -133,6 +131,13 @@ def _write_arrays(root: Path, arrays: Arrays, attrs: dict[str, Any]) -> None:
             config={"write_empty_chunks": True},
         )
         stored[...] = values
+
+
+def _check_arrays(path: Path, arrays: Arrays) -> None:
+    sizes: dict[tuple[str, str], tuple[int, str]] = {}
+    for name, (dims, values) in arrays.items():
+        _check_array(path, name, dims, np.asarray(values))
+        _check_sizes(path, name, dict(zip(dims, np.shape(values), strict=True)), sizes)
 
 
 def _check_array(path: Path, name: str, dims: tuple[str, ...], values: np.ndarray) -> None:

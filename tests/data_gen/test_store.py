@@ -182,6 +182,8 @@ def test_who_comes_second_in_a_race_leaves_the_first(tmp_path: Path, monkeypatch
 def test_what_cannot_be_stored(tmp_path: Path, dims: tuple[str, ...], values: np.ndarray, message: str):
     with pytest.raises(InputError, match=message):
         write_group(tmp_path / "s", {"x": (dims, values)}, {})
+    with pytest.raises(InputError, match=f"^{tmp_path / 's'}: array 'x'"):
+        write_group(tmp_path / "s", {"x": (dims, values)}, {})
     assert list(tmp_path.iterdir()) == []
 
 
