@@ -239,4 +239,6 @@ def test_the_lines_in_the_docs_run(tmp_path: Path):
     np.testing.assert_array_equal(whole["obs"].values, np.asarray(read.batch.obs))
     np.testing.assert_array_equal(whole["episode"].values, read.rows.episode)
     np.testing.assert_array_equal(whole["label_hill"].values, read.labels.values["hill"])
+    assert whole["obs"].dims == ("episode", "step", "agent", "obs_dim")
+    assert whole["label_hill"].dims == ("episode", "agent") and whole["label_goal"].dims == ("episode",)
     whole.close()
