@@ -99,9 +99,9 @@ def test_labels_that_vary_within_a_group_do_not_count():
 
 def test_an_agents_label_that_is_constant_counts():
     agent = np.stack([np.repeat([0, 1], [30, 18]), np.zeros(48, int)], axis=1)
-    groups, rows = rows_of(np.arange(48, dtype=np.int32), episodes=1)
+    groups, rows = rows_of(np.arange(48, dtype=np.int32), episodes=2)
     split = split_groups(groups, labels_of(hill=agent[rows]), SIZES, seed=0)
-    assert np.bincount(split[agent[rows, 0] == 1]).tolist() == [9, 3, 6]
+    assert np.bincount(split[agent[rows, 0] == 1]).tolist() == [18, 6, 12]
 
 
 @pytest.mark.parametrize(
