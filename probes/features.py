@@ -10,6 +10,7 @@ from sklearn.decomposition import PCA
 from data_gen.trajectory import Features, InputError, TrajectoryBatch
 
 RAW_WIDTH = 100
+TOGETHER = ("pca", "raw")
 FEATURES = ("z_omega", "z_alpha", "z_both", "majority", "pca", "raw", "hand", "random_encoder")
 
 
@@ -26,7 +27,8 @@ def feature_sets(
     """Every feature set but `majority`, in the order of `FEATURES`; whatever is fitted is fitted on `train` rows.
 
     `raw` is the whole trajectory reduced by PCA to at most 100 numbers, `pca` its first Zw, so that the comparison
-    with z_omega is at equal width. Raises InputError where lengths differ or a number is not finite.
+    with z_omega is at equal width. Every set is standardised. Raises InputError where lengths differ or a number is
+    not finite.
     """
     local = z_alpha.reshape(len(z_alpha), -1)
     given = {
@@ -40,7 +42,20 @@ def feature_sets(
         _check(name, values, len(train))
     components = principal(flatten(batch, train), train, max(RAW_WIDTH, z_omega.shape[1]), seed)
     given |= {"pca": components[:, : z_omega.shape[1]], "raw": components[:, :RAW_WIDTH]}
-    return {name: given[name].astype(float) for name in FEATURES if name in given}
+    return {name: standardise(given[name], train, name in TOGETHER) for name in FEATURES if name in given}
+
+
+def standardise(
+    values: Float[np.ndarray, "B F"], train: Bool[np.ndarray, " B"], together: bool
+) -> Float[np.ndarray, "B F"]:
+    """Columns with mean 0 and deviation 1 over the training rows, or `together`, divided by the largest deviation.
+
+    Principal components keep their relative size: set to one size, the many small ones drown the others, and the MLP on
+    raw hill-climbing trajectories fell from .67 to .53 on dispersion class.
+    """
+    spread = values[train].std(0, dtype=float)
+    spread = np.full_like(spread, spread.max()) if together else spread
+    return (values - values[train].mean(0, dtype=float)) / np.where(spread > 0, spread, 1)
 
 
 def _check(name: str, values: np.ndarray, n_rows: int) -> None:

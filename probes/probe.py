@@ -14,7 +14,6 @@ from jaxtyping import Float, Num
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neural_network import MLPClassifier, MLPRegressor
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.class_weight import compute_sample_weight
 
 from data_gen.trajectory import InputError
@@ -99,13 +98,11 @@ def predict(
     strength: float,
     config: Probe,
 ) -> Prediction:
-    """Fit on the first rows, predict the others; features are standardised by the first rows alone.
+    """Fit on the first rows, predict the others; features come standardised.
 
     Minimises mean loss + strength/2 ||w||^2. Classes weigh equally in the loss, because the score is balanced accuracy;
     a real target is standardised by the rows it is fitted on.
     """
-    scaler = StandardScaler().fit(x_fit)
-    x_fit, x_score = np.asarray(scaler.transform(x_fit)), np.asarray(scaler.transform(x_score))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
         if kind == "class":

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from data_gen.trajectory import ActionSpec, Features, InputError
-from probes.features import FEATURES, feature_sets, flatten, principal
+from probes.features import FEATURES, feature_sets, flatten, principal, standardise
 from tests.builders import DO, B, N, T, tiny_batch
 from tests.probes.planted import ZW, planted_data
 
@@ -62,8 +62,19 @@ def test_pca_has_the_width_of_z_omega_and_raw_at_most_a_hundred():
     assert list(sets) == [name for name in FEATURES if name != "majority"]
     assert sets["pca"].shape[1] == ZW and sets["raw"].shape[1] == 50
     np.testing.assert_array_equal(sets["pca"], sets["raw"][:, :ZW])
-    np.testing.assert_array_equal(sets["z_alpha"][:, 7], data["z_alpha"][:, 1, 1])
+    column, train = data["z_alpha"][:, 1, 1].astype(float), data["split"] == 0
+    want = (column - column[train].mean()) / column[train].std()
+    np.testing.assert_allclose(sets["z_alpha"][:, 7], want, rtol=1e-5, atol=1e-6)
     np.testing.assert_array_equal(sets["z_both"], np.concatenate([sets["z_omega"], sets["z_alpha"]], 1))
+
+
+def test_columns_are_standardised_by_the_training_rows_each_or_together():
+    rng = np.random.default_rng(0)
+    x, train = rng.normal(size=(50, 3)) * [1, 4, 0] + 7, np.arange(50) < 30
+    each, together = standardise(x, train, together=False), standardise(x, train, together=True)
+    np.testing.assert_allclose(each[train].std(0), [1, 1, 0], atol=1e-9)
+    np.testing.assert_allclose(together, (x - x[:30].mean(0)) / x[:30, 1].std())
+    np.testing.assert_allclose(each[:, 0], (x[:, 0] - x[:30, 0].mean()) / x[:30, 0].std())
 
 
 @pytest.mark.parametrize("name", ["hand", "z_omega", "z_alpha", "random_encoder"])
