@@ -56,7 +56,7 @@ def full() -> Report:
         key_figures=[("bound", "−3.2 nats", "at β = 1, <validation>")],
         metrics=metrics(),
         table=table(),
-        sentences=["goal: z_omega beats majority & more"],
+        sentences=["goal: z_omega beats <b>majority</b> & more"],
         z_omega=rng.normal(size=(EPISODES, 4)).astype(np.float32),
     )
 
@@ -127,7 +127,7 @@ def test_the_page_needs_nothing_from_outside(written: Path):
 
 def test_the_page_says_what_it_was_given(written: Path):
     page = Page(written.read_text())
-    for words in ("a <run> & more", "goal: z_omega beats majority & more", "rare: not evaluated: <3"):
+    for words in ("a <run> & more", "goal: z_omega beats <b>majority</b> & more", "rare: not evaluated: <3"):
         assert words in page.text
     assert ["bound", "−3.2 nats", "at β = 1, <validation>"] in page.rows
     assert page.text.count("o not trust") == 3 and page.text.count("o not read") == 2 and "do not take" in page.text
@@ -191,7 +191,8 @@ def test_a_failure_leaves_the_earlier_page(tmp_path: Path, monkeypatch: pytest.M
 def test_returns_count_the_agents_who_are_there():
     data = dataset()
     mask = np.asarray(data.batch.mask)
-    data.outcomes.rewards[~mask] = np.nan
+    data.outcomes.rewards[~mask] = 7.0
+    data.outcomes.rewards[3] = np.nan  # an episode whose rewards are not known
     expected = []
     for row in range(EPISODES):
         total = 0.0
@@ -199,6 +200,7 @@ def test_returns_count_the_agents_who_are_there():
             there = [data.outcomes.rewards[row, step, agent] for agent in range(N) if mask[row, step, agent]]
             total += sum(there) / len(there) if there else 0.0
         expected.append(total)
+    expected[3] = 0
     np.testing.assert_allclose(episode_returns(data), expected, rtol=1e-5)
 
 
