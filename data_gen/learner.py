@@ -24,7 +24,7 @@ class PPO:
     """Proximal policy optimisation (Schulman et al. 2017). `sharing`: one network for all agents, told who it is."""
 
     sharing: bool = False
-    updates: int = 100
+    updates: int = 150
     envs: int = 16
     epochs: int = 4
     minibatches: int = 2
@@ -33,7 +33,7 @@ class PPO:
     gamma: float = 0.95
     gae_lambda: float = 0.95
     clip: float = 0.2
-    entropy: float = 0.005
+    entropy: float = 0.015
     max_grad_norm: float = 0.5
 
     def __post_init__(self):

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.stats
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from data_gen.domains import plane
@@ -151,6 +152,21 @@ def conventions(goal: Int[np.ndarray, " B"], rows: RowIndex, n_classes: int) -> 
         counts = np.bincount(goal[of_group & (rows.checkpoint == last)], minlength=n_classes)
         convention[of_group] = counts.argmax()
     return convention
+
+
+def goal_entropy(goal: Int[np.ndarray, " B"], rows: RowIndex, n_goals: int) -> tuple[float, float]:
+    """Entropy of the goal within and between training seeds at the last checkpoint, in nats.
+
+    Within: of a seed's episodes (failure counts as an outcome of its own), averaged over seeds. Between: of the
+    conventions of the seeds that have one, so that a failed seed adds no variety.
+    """
+    last = rows.checkpoint == rows.checkpoint.max()
+    groups = np.unique(rows.group)
+    counts = [np.bincount(goal[last & (rows.group == group)], minlength=n_goals + 1) for group in groups]
+    modal = np.array([count.argmax() for count in counts])
+    within = [float(scipy.stats.entropy(count)) for count in counts]
+    conventions = np.bincount(modal, minlength=n_goals + 1)[:n_goals]
+    return float(np.mean(within)), float(scipy.stats.entropy(conventions)) if conventions.any() else 0.0
 
 
 def measure(config: Coordination, batch: TrajectoryBatch, rows: RowIndex) -> Labels:

@@ -128,11 +128,11 @@ def scripted(config: HillClimbing, state: HillState) -> Float[Array, "N 2"] | In
     """Of all ways to give each agent a hill, walk straight by the one that pays most over the next horizon."""
     tops = jnp.asarray(config.hills)[:, :2]
     target = tops[np.array(list(product(range(len(config.hills)), repeat=N_AGENTS)))]
-    offset = target - state.position
+    offset = target - state.position[None]
     distance = jnp.maximum(jnp.sqrt(jnp.sum(offset**2, axis=-1)), 1e-6)
     walked = config.max_step * jnp.arange(1, config.horizon + 1)
-    share = jnp.minimum(walked[:, None, None] / distance, 1.0)
-    track = state.position + share[..., None] * offset
+    share = jnp.minimum(walked[:, None, None] / distance[None], 1.0)
+    track = state.position[None, None] + share[..., None] * offset[None]
     best = jnp.argmax(jnp.sum(team_reward(config, track), axis=0))
     return plane.toward(state.position, target[best], config.actions, config.max_step)
 
