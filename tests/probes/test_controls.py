@@ -86,6 +86,8 @@ def test_units_get_one_value_each_with_the_labels_frequencies():
     shares = np.mean([drawn[keep] == value for value in (3, 8, 9)], 1)
     np.testing.assert_allclose(shares, [0.5, 0.25, 0.25], atol=0.05)
     np.testing.assert_array_equal(drawn[~keep], values[~keep])
+    without_nines = unit_labels(values, unit, values < 9, np.random.default_rng(0))
+    assert set(without_nines[values < 9]) == {3, 8}
     assert (drawn != unit_labels(values, unit, keep, np.random.default_rng(1))).any()
 
 

@@ -27,6 +27,11 @@ def test_quantile_edges_come_from_training_rows_alone():
     assert (second.values[split == 2] != first.values[split == 2]).any()
 
 
+def test_a_value_on_an_edge_is_in_the_upper_class():
+    values = np.tile(np.array([0, 1, 2], np.float32), 160)
+    np.testing.assert_array_equal(_one(values, "quantile", bins=2).values, values >= 1)
+
+
 def test_coinciding_quantile_edges_are_one_and_the_note_says_so():
     values = np.tile(np.array([0, 1, 1, 1], np.float32), 40 * CHECKPOINTS * EPISODES // 4)
     target = _one(values, "quantile", bins=4)
@@ -48,6 +53,8 @@ def test_a_class_in_too_few_groups_loses_its_rows_and_the_others_are_numbered_an
     assert target.classes == ("4", "7")
     values[(rows.group == 2) & (rows.episode % 4 == 0)] = 5
     assert _one(values, "class").note == ""
+    values[(rows.group == first_test) & (values == 5)] = 4
+    assert "'5' in 3 and 1" in _one(values, "class").note
 
 
 def test_one_class_left_is_a_failure_that_says_why():
@@ -116,6 +123,9 @@ def test_confounds_are_the_row_index():
     np.testing.assert_array_equal(seeds.values, rows.group)
     assert seeds.level == checkpoint_target(rows, split).level == "confound"
     np.testing.assert_array_equal(checkpoint_target(rows, split).values, rows.checkpoint)
+    lonely = np.arange(len(split)) >= CHECKPOINTS * EPISODES - 1
+    kept = seed_target(RowIndex(*(field[lonely] for field in rows))).keep
+    assert not kept[0] and kept[1:].all()
     single = RowIndex(*(field[:: CHECKPOINTS * EPISODES] for field in rows))
     assert "two episodes" in seed_target(single).failure
     assert "1 class left" in checkpoint_target(single, split[:: CHECKPOINTS * EPISODES]).failure
