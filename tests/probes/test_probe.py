@@ -112,6 +112,8 @@ def test_folds_that_cannot_be_fitted_are_left_out_and_a_tie_goes_to_the_stronges
     x, y = np.random.default_rng(0).normal(size=(40, 2)), np.repeat([0, 1], 20)
     halves = [(np.arange(20), np.arange(20, 40))]
     assert choose_strength("linear", "class", x, y, halves, Probe()).strength == 1.0
+    mixed = [(np.arange(0, 40, 2), np.arange(1, 40, 2))]
+    assert choose_strength("linear", "class", x + 20 * y[:, None], y, mixed, Probe()).strength == 1.0
 
 
 def test_an_optimiser_that_stops_early_is_reported(monkeypatch):

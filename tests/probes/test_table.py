@@ -90,6 +90,21 @@ def test_the_negative_control_sits_at_chance_for_every_unit(label, chance):
     assert np.mean([point(sums) for sums in result.negative]) == pytest.approx(chance, abs=0.05)
 
 
+def test_a_permutation_is_scored_against_its_own_labels_and_no_choice_sees_the_test_rows():
+    data, config = planted_data(), Probe(**QUICK)
+    (target,) = make_targets(data["labels"], data["rows"], data["split"], ["mood"])
+    exam, split, group = group_exam(target, data["rows"], data["split"], config), data["split"], data["rows"].group
+    permuted = run_exam(data["z_omega"].astype(float), exam, "linear", config).negative[0]
+    for place, seed in enumerate(np.unique(group[split == 2])):
+        counts = np.bincount(exam.permuted[0][group == seed], minlength=3)
+        np.testing.assert_array_equal(permuted.totals[place], counts)
+    ((fit, scored),) = exam.folds["mlp"]
+    np.testing.assert_array_equal(fit, np.flatnonzero(split == 0))
+    np.testing.assert_array_equal(scored, np.flatnonzero(split == 1))
+    for fit, scored in exam.folds["linear"]:
+        assert (split[np.concatenate([fit, scored])] == 0).all()
+
+
 def test_the_margin_over_the_control_is_a_paired_bootstrap():
     rng = np.random.default_rng(0)
     groups, y, guess = np.repeat(np.arange(6), 10), rng.integers(0, 2, 60), rng.integers(0, 2, 60)
@@ -144,6 +159,8 @@ def test_the_training_seed_is_read_from_its_code_and_at_chance_from_noise():
     noise = _row(table, "training_seed", "random_encoder")
     assert noise["value"] == pytest.approx(1 / 40, abs=0.05) and noise["zw_minus_low"] > 0.8
     assert noise["ci_low"] < noise["value"] < noise["ci_high"]
+    # One seed of 40 is always right: it is in a draw Poisson(1) times, of which the 97.5 % quantile is 3.
+    assert _row(table, "training_seed", "majority")["ci_high"] == pytest.approx(3 / 40)
 
 
 def test_the_checkpoint_rows_are_those_of_a_label_that_is_the_checkpoint(whole):
