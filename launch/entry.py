@@ -59,10 +59,10 @@ def enter(config: str, stage: Callable[[Any], None]) -> None:
 
 
 def sweep_folder() -> str:
-    """In a sweep, the part of the path that sets this job's folder apart: its own overrides."""
+    """In a sweep, the part of the path that sets this job's folder apart: its own overrides but name, logger, only."""
     if HydraConfig.get().mode != RunMode.MULTIRUN:
         return ""
-    return re.sub(r"[^\w.=,+-]", "_", HydraConfig.get().job.override_dirname) or "defaults"
+    return re.sub(r"[^\w.=,+-]", "_", HydraConfig.get().job.override_dirname)
 
 
 def _say(error: Exception, config: str) -> int:

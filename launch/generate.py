@@ -14,28 +14,25 @@ from launch.schema import Generate
 DOMAIN_NAMES = {config: name for name, config in DOMAIN_CONFIGS.items()}
 
 
-def generate(cfg: Generate, run: Path) -> None:
+def generate(cfg: Generate, root: Path) -> None:
     """Record the shards that are not there yet, and say how well the agents learned once all are."""
     domain = DOMAINS[DOMAIN_NAMES[type(cfg.domain)]](cfg.domain)
-    wanted = range(cfg.recording.shards) if cfg.only is None else cfg.only
+    total = cfg.recording.shards
+    wanted = list(range(total) if cfg.only is None else cfg.only)
     for shard in wanted:
         seeds_of_shard(cfg.recording, shard)
-    root = run / "data"
-    missing = [shard for shard in wanted if shard not in present_shards(root)]
     with progress("generate") as tell:
-        for done, shard in enumerate(missing):
-            where = f"shard {shard + 1} of {cfg.recording.shards}"
-            recorded = record_shard(
-                domain,
-                cfg.learner,
-                cfg.recording,
-                shard,
-                lambda share, done=done, where=where: tell((done + share) / len(missing), where),
-            )
-            write_shard(root, shard, cfg.recording.shards, recorded, provenance({"recording": cfg.recording.seed}))
-    if len(present_shards(root)) == cfg.recording.shards:
-        for line in describe_learning(read_dataset(root)):
-            print(line)
+        for done, shard in enumerate(wanted):
+            if shard in present_shards(root):
+                continue
+
+            def show(share: float, done: int = done, words: str = f"shard {shard + 1} of {total}") -> None:
+                tell((done + share) / len(wanted), words)
+
+            recorded = record_shard(domain, cfg.learner, cfg.recording, shard, show)
+            write_shard(root, shard, total, recorded, provenance({"recording": cfg.recording.seed}))
+    if len(present_shards(root)) == total:
+        print("\n".join(describe_learning(read_dataset(root))))
 
 
 def sections(cfg: Generate) -> dict:
@@ -45,11 +42,11 @@ def sections(cfg: Generate) -> dict:
 
 
 def main(cfg: Generate) -> None:
-    """Run the stage in its own folder."""
+    """Run the stage in its own folder, which other jobs may record into at the same time."""
     run = run_folder(cfg.runs, cfg.name)
-    with claim(run, sections(cfg), {"recording": cfg.recording.seed}):
-        generate(cfg, run)
-        print(f"data set {run / 'data'}")
+    with claim(run, sections(cfg), {"recording": cfg.recording.seed}, share=True):
+        generate(cfg, run / "data")
+    print(f"data set {run / 'data'}")
 
 
 if __name__ == "__main__":

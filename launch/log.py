@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 import yaml
@@ -66,7 +66,7 @@ class WandbLogger(NoLogger):
             self._run = wandb.init(
                 project=cfg.project,
                 entity=cfg.entity,
-                mode=cfg.mode,
+                mode=cast(Any, cfg.mode),
                 group=cfg.group or group,
                 name=run.name,
                 id=_wandb_id(run),

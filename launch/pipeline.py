@@ -14,9 +14,10 @@ def main(cfg: Pipeline) -> None:
     seeds = {"recording": cfg.recording.seed, **train.seeds(cfg), "probe": cfg.probe.seed}
     with claim(run, own, seeds), logging_to(cfg.logger, run, cfg.name) as logger:
         if not cfg.data:
-            generate.generate(cfg, run)
-        train.train(cfg, run, logger)
-        probe.probe(cfg.probe, run, logger)
+            generate.generate(cfg, run / "data")
+        if train.train(cfg, run, logger) or not (run / "report.html").exists():
+            probe.probe(cfg.probe, run, logger)
+        print(f"report {run / 'report.html'}")
 
 
 if __name__ == "__main__":

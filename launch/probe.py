@@ -1,17 +1,17 @@
 """Probe a trained run and write its report: `python -m launch.probe run=runs/hill_climbing`."""
 
-import json
 from pathlib import Path
 
 from data_gen.dataset import read_dataset
 from data_gen.store import read_group
+from launch.embed import read_usage
 from launch.entry import enter
 from launch.log import NoLogger, logging_to
 from launch.progress import progress
 from launch.rundir import claim, config_of, write_text
 from launch.schema import Probing
 from marl_vae import load_untrained
-from marl_vae.diagnostics import Usage, key_figures
+from marl_vae.diagnostics import key_figures
 from marl_vae.metrics import read_metrics
 from probes.findings import format_table, sentences
 from probes.probe import Probe
@@ -21,6 +21,7 @@ from probes.table import probe_table
 
 def probe(cfg: Probe, run: Path, logger: NoLogger) -> None:
     """Write probes.csv, the figures and report.html, and print the table."""
+    (run / "report.html").unlink(missing_ok=True)
     latents, _ = read_group(run / "embeddings")
     found = read_dataset(Path(config_of(run)["data"] or run / "data"))
     untrained = load_untrained(run, seed=cfg.seed).embed(found.batch)
@@ -40,13 +41,12 @@ def probe(cfg: Probe, run: Path, logger: NoLogger) -> None:
     write_text(run / "probes.csv", table.to_csv(index=False))
     print(format_table(table))
     with progress("report"):
-        figures = key_figures(Usage(**json.loads((run / "usage.json").read_text())))
+        figures = key_figures(read_usage(run))
         metrics = read_metrics(run / "metrics.jsonl")
         report = Report(run.name, found, figures, metrics, table, sentences(table), latents["omega_mean"])
         write_report(run / "report.html", report)
     logger.table("probes", table)
     logger.figures(run / "figures")
-    print(f"report {run / 'report.html'}")
 
 
 def main(cfg: Probing) -> None:
@@ -56,6 +56,7 @@ def main(cfg: Probing) -> None:
     with claim(run, {"probe": cfg.probe}, {"probe": cfg.probe.seed}, replace=True):
         with logging_to(cfg.logger, run, run.name) as logger:
             probe(cfg.probe, run, logger)
+    print(f"report {run / 'report.html'}")
 
 
 if __name__ == "__main__":

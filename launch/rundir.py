@@ -21,11 +21,14 @@ PACKAGES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy", "scik
 
 
 @contextmanager
-def claim(run: Path, sections: dict[str, Any], seeds: dict[str, int], replace: bool = False) -> Iterator[None]:
+def claim(
+    run: Path, sections: dict[str, Any], seeds: dict[str, int], *, replace: bool = False, share: bool = False
+) -> Iterator[None]:
     """Hold the folder while a stage works in it.
 
     `sections` are the parts of the config that the stage answers for. A folder that has another value for one of them
-    is refused with InputError, unless the stage may `replace` them; so is one in which another process works.
+    is refused with InputError, unless the stage may `replace` them; so is one in which another process works, unless
+    both only record shards and so `share` it.
     """
     new = json.loads(json.dumps({name: _plain(part) for name, part in sections.items()}))
     old = config_of(run) if (run / "config.yaml").exists() else {}
@@ -38,11 +41,11 @@ def claim(run: Path, sections: dict[str, Any], seeds: dict[str, int], replace: b
     run.mkdir(parents=True, exist_ok=True)
     with (run / ".lock").open("w") as lock:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, (fcntl.LOCK_SH if share else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InputError(f"Another process works in {run}. Wait for it, or choose another name=.") from None
         write_text(run / "config.yaml", yaml.safe_dump(old | new, sort_keys=False))
-        write_text(run / "provenance.json", json.dumps(provenance(seeds), indent=1))
+        _note(run / "provenance.json", provenance(seeds))
         yield
 
 
@@ -73,6 +76,13 @@ def write_text(path: Path, text: str) -> None:
     partial = path.with_suffix(".partial")
     partial.write_text(text)
     os.replace(partial, path)
+
+
+def _note(path: Path, entry: dict[str, Any]) -> None:
+    """Add how this stage was run to the list of all; a command given again adds nothing."""
+    entries = json.loads(path.read_text()) if path.exists() else []
+    if entry not in entries:
+        write_text(path, json.dumps([*entries, entry], indent=1))
 
 
 def provenance(seeds: dict[str, int]) -> dict[str, Any]:

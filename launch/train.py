@@ -1,26 +1,22 @@
 """Train the model on a data set and embed every episode: `python -m launch.train name=narrow model.joint_width=2`."""
 
-import json
 from pathlib import Path
 
 from data_gen.dataset import digest, read_dataset
-from data_gen.store import write_group
 from data_gen.trajectory import SPLITS, take
+from launch.embed import embed
 from launch.entry import enter, run_folder
 from launch.log import NoLogger, logging_to
 from launch.progress import progress
-from launch.rundir import claim, provenance
+from launch.rundir import claim
 from launch.schema import Training
-from marl_vae import load
-from marl_vae.diagnostics import sentences, usage
-from marl_vae.embed import as_arrays
 from marl_vae.metrics import describe
 from marl_vae.model import Dims
 from marl_vae.train import Task, fit
 
 
-def train(cfg: Training, run: Path, logger: NoLogger) -> None:
-    """Fit, embed, and say whether the latents are used."""
+def train(cfg: Training, run: Path, logger: NoLogger) -> bool:
+    """Fit, embed, and say whether the latents are used; False where all of that was done before."""
     root = data_folder(cfg, run)
     found = read_dataset(root)
     parts = [take(found.batch, found.rows_of(name)) for name in SPLITS]
@@ -33,16 +29,10 @@ def train(cfg: Training, run: Path, logger: NoLogger) -> None:
             logger.metrics(row)
             tell(row["step"] / cfg.train.steps, describe(latest))
 
-        fit(parts[0], parts[1], Task(cfg.model, dims, cfg.schedule, cfg.train, digest(root)), run, show)
-    model = load(run)
-    arrays = as_arrays(model.embed(found.batch), found.rows, found.split)
-    note = {"alpha": "z_alpha is taken at the mean of z_omega", "splits": list(SPLITS)}
-    write_group(run / "embeddings", arrays, {**note, "provenance": provenance(seeds(cfg))}, replace=True)
-    with progress("policy without latents") as tell:
-        figures = usage(model, *parts, seed=cfg.train.seed, report=tell)
-    (run / "usage.json").write_text(json.dumps(figures._asdict(), indent=1))
-    logger.summary(figures._asdict())
-    print("\n".join(sentences(figures)))
+        task = Task(cfg.model, dims, cfg.schedule, cfg.train, digest(root))
+        state = fit(parts[0], parts[1], task, run, show)
+    chosen = {"step": int(state.best_step), "val_bound": float(state.best_bound), "data": task.data}
+    return embed(run, found, parts, chosen, seeds(cfg), logger)
 
 
 def data_folder(cfg: Training, run: Path) -> Path:

@@ -8,7 +8,7 @@ import numpy as np
 from flax import nnx
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from data_gen.trajectory import InputError, RowIndex, TrajectoryBatch, check_batch, take, to_device
+from data_gen.trajectory import AnyArray, InputError, RowIndex, TrajectoryBatch, check_batch, take, to_device
 from marl_vae.batching import in_pieces
 from marl_vae.checkpoint import Checkpoints, read_description
 from marl_vae.latents import Embeddings, Gaussian, draw
@@ -75,7 +75,7 @@ class TrainedModel:
         return in_pieces(self._crossed, batch, to_device(take(batch, other)), noise)
 
     def act(
-        self, obs: Float[Array, "B N Do"], z: Float[Array, "B N Za"], *, key: PRNGKeyArray | None = None
+        self, obs: Float[AnyArray, "B N Do"], z: Float[AnyArray, "B N Za"], *, key: PRNGKeyArray | None = None
     ) -> Float[Array, "B N Da"] | Int[Array, "B N"]:
         """The action of every agent for local latents z: the policy's mode, or a draw where a key is given."""
         if obs.shape[-2:] != (self.dims.agents, self.dims.obs):
@@ -92,7 +92,7 @@ class TrainedModel:
         policy = gaussian_policy(out, self.scale, self.config.min_std)
         return policy.mean if key is None else draw(policy, jax.random.normal(key, policy.mean.shape))
 
-    def local_prior(self, z_joint: Float[Array, "B Zw"]) -> Gaussian:
+    def local_prior(self, z_joint: Float[AnyArray, "B Zw"]) -> Gaussian:
         """p(z_α | z_ω) of every agent."""
         return self._model.local_prior(jnp.asarray(z_joint))
 

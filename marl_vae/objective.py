@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from data_gen.trajectory import TrajectoryBatch
+from data_gen.trajectory import AnyArray, TrajectoryBatch
 from marl_vae.latents import kl, standard_normal
 from marl_vae.model import HierarchicalVAE
 from marl_vae.normalise import Normaliser, scaled_obs
@@ -16,9 +16,9 @@ from marl_vae.policy import action_log_likelihood
 class Terms(NamedTuple):
     """Per trajectory, in nats: Σ_it log π, KL of z_ω by dimension, and KL of each present agent's z_α by dimension."""
 
-    recon: Float[Array, " B"]
-    kl_joint: Float[Array, "B Zw"]
-    kl_local: Float[Array, "B N Za"]
+    recon: Float[AnyArray, " B"]
+    kl_joint: Float[AnyArray, "B Zw"]
+    kl_local: Float[AnyArray, "B N Za"]
 
 
 class Noise(NamedTuple):
@@ -53,6 +53,6 @@ def bound_terms(model: HierarchicalVAE, scale: Normaliser, batch: TrajectoryBatc
 
 def bound(
     terms: Terms, beta_joint: Float[Array, ""] | float, beta_local: Float[Array, ""] | float
-) -> Float[Array, " B"]:
+) -> Float[AnyArray, " B"]:
     """L = recon − β_ω KL_ω − β_α Σ_i KL_α^i, per trajectory; a lower bound of log p(a | o) where both β are 1."""
     return terms.recon - beta_joint * terms.kl_joint.sum(-1) - beta_local * terms.kl_local.sum((-2, -1))

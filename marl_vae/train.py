@@ -30,7 +30,7 @@ ORDER, NOISE, VALIDATION = range(3)
 class Train:
     """How long and how fast to train. `patience` counts cycles without a better validation bound."""
 
-    steps: int = 4000
+    steps: int = 2400
     batch: int = 64
     learning_rate: float = 1e-3
     clip: float = 1.0
@@ -214,14 +214,15 @@ def _judge(program: Program, validation: TrajectoryBatch, task: Task) -> Callabl
         value = float(bound(terms, 1.0, 1.0).mean())
         units = active_units(latents, validation.mask)
         extra = {"val_bound": value, "active_omega": int(units.omega.sum()), "active_alpha": int(units.alpha.sum())}
-        state = _compare(state, step, jnp.float32(value), task.train) if ends else state
+        state = compare(state, step, jnp.float32(value), task.train) if ends else state
         tell(extra | ({"cycle_end": True, "best_step": int(state.best_step)} if ends else {}))
         return state
 
     return judge
 
 
-def _compare(state: TrainState, step: int, value: Scalar, cfg: Train) -> TrainState:
+def compare(state: TrainState, step: int, value: Scalar, cfg: Train) -> TrainState:
+    """The state after a cycle that ended with this validation bound: the best model so far, and whether to stop."""
     if value > state.best_bound:
         state = state._replace(
             best=state.params, best_bound=value, best_step=jnp.int32(step), stale_cycles=jnp.int32(0)

@@ -19,3 +19,20 @@ def tiny_batch(action: ActionSpec, seed: int = 0, n_episodes: int = B) -> Trajec
     else:
         actions = rng.integers(0, action.size, shape).astype(np.int32)
     return TrajectoryBatch(obs=rng.normal(size=(*shape, DO)).astype(np.float32), actions=actions, mask=mask)
+
+
+def styled_batch(seed: int, n_episodes: int) -> TrajectoryBatch:
+    """Three agents that go one of two ways together: episodes with a joint style, for training in seconds."""
+    rng = np.random.default_rng(seed)
+    style = rng.integers(0, 2, n_episodes) * 2 - 1
+    goals = style[:, None, None] * np.array([[0.0, 1.0], [1.0, 0.0], [-1.0, 0.0]])
+    place, obs, actions = rng.normal(size=(n_episodes, N, 2)) * 0.3, [], []
+    for _ in range(T):
+        move = 0.5 * (goals - place) + 0.2 * rng.normal(size=place.shape)
+        obs.append(place)
+        actions.append(move)
+        place = place + move
+    mask = np.ones((n_episodes, T, N), bool)
+    mask[::5, -2:] = False
+    both = (np.stack(values, axis=1).astype(np.float32) for values in (obs, actions))
+    return TrajectoryBatch(*both, mask=mask)

@@ -1,0 +1,38 @@
+"""Latents of every episode into a run's `embeddings/`, and what they are worth into `usage.json`."""
+
+import json
+from pathlib import Path
+
+from data_gen.store import read_group, write_group
+from data_gen.trajectory import SPLITS, Dataset, TrajectoryBatch
+from launch.log import NoLogger
+from launch.progress import progress
+from launch.rundir import provenance, write_text
+from marl_vae import load
+from marl_vae.diagnostics import Usage, sentences, usage
+from marl_vae.embed import as_arrays
+
+
+def embed(
+    run: Path, found: Dataset, parts: list[TrajectoryBatch], chosen: dict, seeds: dict[str, int], logger: NoLogger
+) -> bool:
+    """Embed with the chosen model and print how the latents are used; False where its embeddings are there already."""
+    target, used = run / "embeddings", run / "usage.json"
+    fresh = not (target.exists() and used.exists() and read_group(target)[1]["chosen"] == chosen)
+    if fresh:
+        model = load(run)
+        with progress("policy without latents") as tell:
+            figures = usage(model, *parts, seed=seeds["train"], report=tell)
+        write_text(used, json.dumps(figures._asdict(), indent=1))
+        arrays = as_arrays(model.embed(found.batch), found.rows, found.split)
+        note = {"alpha": "z_alpha is taken at the mean of z_omega", "splits": list(SPLITS), "chosen": chosen}
+        write_group(target, arrays, {**note, "provenance": provenance(seeds)}, replace=True)
+    figures = read_usage(run)
+    logger.summary(figures._asdict())
+    print("\n".join(sentences(figures)))
+    return fresh
+
+
+def read_usage(run: Path) -> Usage:
+    """The figures that were measured when the run was embedded."""
+    return Usage(**json.loads((run / "usage.json").read_text()))

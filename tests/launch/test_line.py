@@ -1,0 +1,119 @@
+"""The whole line on a tiny experiment, once a domain and kind of action."""
+
+import json
+import shutil
+from pathlib import Path
+
+import jax
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import marl_vae
+from data_gen.dataset import read_dataset
+from data_gen.trajectory import take
+from tests.launch.commands import SMALL, files, run
+
+COLUMNS = (
+    "label level features probe metric value ci_low ci_high chance control selectivity zw_minus_this zw_minus_low "
+    "zw_minus_high n_groups n_rows note"
+).split()
+FEATURES = {"z_omega", "z_alpha", "z_both", "majority", "pca", "raw", "hand", "random_encoder"}
+
+
+@pytest.fixture(scope="module")
+def line(tmp_path_factory) -> Path:
+    runs = tmp_path_factory.mktemp("runs")
+    assert run("pipeline", *SMALL, "name=first", f"runs={runs}") == 0
+    return runs / "first"
+
+
+def test_a_run_holds_what_the_readme_says(line: Path) -> None:
+    for name in ("config.yaml", "provenance.json", "metrics.jsonl", "probes.csv", "report.html", "usage.json"):
+        assert (line / name).stat().st_size > 0, name
+    (note,) = json.loads((line / "provenance.json").read_text())
+    assert note["seeds"] == {"recording": 0, "train": 0, "probe": 0}
+    assert {"jax", "flax", "numpy"} <= note["versions"].keys()
+    assert len(list((line / "figures").glob("*.png"))) >= 5
+    assert not [path for path in line.rglob("*") if path.name.endswith((".tmp", ".partial"))]
+
+
+def test_the_probe_table_has_the_columns_and_features_of_the_docs(line: Path) -> None:
+    table = pd.read_csv(line / "probes.csv")
+    assert list(table.columns[: len(COLUMNS)]) == COLUMNS
+    evaluated = table[table.label == "progress"]
+    assert set(evaluated.features) == FEATURES
+
+
+def test_the_report_opens_offline(line: Path) -> None:
+    page = (line / "report.html").read_text()
+    assert page.count("data:image/png;base64,") >= 5
+    assert "http://" not in page and "https://" not in page and "<script" not in page
+
+
+def test_embeddings_open_with_xarray_and_equal_the_verbs(line: Path) -> None:
+    found = read_dataset(line / "data")
+    latents = xr.open_zarr(line / "embeddings" / "arrays.zarr", consolidated=False)
+    assert latents.omega_mean.dims == ("episode", "joint_latent")
+    assert latents.alpha_mean.dims == ("episode", "agent", "local_latent")
+    np.testing.assert_array_equal(latents.row_episode, found.rows.episode)
+    model = marl_vae.load(line)
+    some = take(found.batch, np.array([5, 2, 30], np.int32))
+    embedded = model.embed(some)
+    np.testing.assert_allclose(embedded.omega_mean, latents.omega_mean[[5, 2, 30]], atol=1e-5)
+    np.testing.assert_allclose(embedded.alpha_std, latents.alpha_std[[5, 2, 30]], atol=1e-5)
+    assert model.elbo(some, key=jax.random.key(0)).recon.shape == (3,)
+    assert model.act(some.obs[:, 0], embedded.alpha_mean).shape == (3, 3, 2)
+
+
+def test_the_same_command_again_changes_no_file(line: Path) -> None:
+    before = files(line)
+    assert run("pipeline", *SMALL, "name=first", f"runs={line.parent}") == 0
+    assert files(line) == before
+
+
+def test_another_config_of_the_same_name_is_refused(line: Path, capsys) -> None:
+    before = files(line)
+    assert run("pipeline", *SMALL, "name=first", f"runs={line.parent}", "model.hidden=7") == 2
+    assert "model.hidden is 16 there and 7 here" in capsys.readouterr().err
+    assert files(line) == before
+
+
+def test_stages_one_by_one_give_the_same_as_the_pipeline(line: Path, tmp_path: Path) -> None:
+    where = [f"runs={tmp_path}", "name=first"]
+    small = [part for part in SMALL if not part.startswith(("train.", "probe."))]
+    assert run("generate", "only=[1]", *small, *where) == 0
+    assert run("generate", *small, *where) == 0
+    options = ["model.joint_width=4", "model.local_width=2", "model.hidden=16", "model.decoder_hidden=16"]
+    steps = ["train.steps=40", "train.batch=32", "train.steps_per_dispatch=10", "train.eval_every=10"]
+    assert run("train", *options, *steps, *where) == 0
+    probing = ["probe.labels=[return_class,progress]", "probe.probes=[linear]", "probe.bootstrap=200"]
+    assert run("probe", f"run={tmp_path / 'first'}", *probing, "probe.permutations=1") == 0
+    for name in ("metrics.jsonl", "probes.csv", "usage.json"):
+        assert (tmp_path / "first" / name).read_bytes() == (line / name).read_bytes(), name
+
+
+@pytest.mark.parametrize("choice", [["domain=coordination"], ["domain.actions=discrete"]], ids=["meet", "climb"])
+def test_discrete_actions_go_through_the_whole_line(choice: list[str], tmp_path: Path) -> None:
+    assert run("pipeline", *SMALL, *choice, "name=it", f"runs={tmp_path}") == 0
+    found = read_dataset(tmp_path / "it" / "data")
+    assert found.action.kind == "discrete"
+    model = marl_vae.load(tmp_path / "it")
+    some = take(found.batch, np.arange(4, dtype=np.int32))
+    chosen = np.asarray(model.act(some.obs[:, 0], model.embed(some).alpha_mean, key=jax.random.key(0)))
+    assert chosen.shape == some.actions[:, 0].shape and chosen.dtype == np.int32
+    assert chosen.min() >= 0 and chosen.max() < found.action.size
+
+
+def test_another_data_set_is_refused_by_a_trained_model(line: Path, tmp_path: Path) -> None:
+    """Another number of features: the message names both, and the run's files stay."""
+    small = [part for part in SMALL if not part.startswith(("train.", "probe."))]
+    assert run("generate", *small, "domain=coordination", "name=other", f"runs={tmp_path}") == 0
+    model, other = marl_vae.load(line), read_dataset(tmp_path / "other" / "data")
+    with pytest.raises(ValueError, match="coordination|agents"):
+        model.embed(other.batch)
+    shutil.copytree(line, tmp_path / "first")
+    shutil.rmtree(tmp_path / "first" / "data")
+    shutil.move(tmp_path / "other" / "data", tmp_path / "first" / "data")
+    assert run("probe", f"run={tmp_path / 'first'}") == 2

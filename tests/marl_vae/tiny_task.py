@@ -1,0 +1,53 @@
+"""A training task of seconds; run as a program it trains into a folder and kills itself, as kill -9 would.
+
+python -m tests.marl_vae.tiny_task FOLDER MOMENT STEP, MOMENT is row (before the checkpoint) or saved (after it).
+"""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+from data_gen.trajectory import ActionSpec
+from marl_vae import train
+from marl_vae.checkpoint import Checkpoints, TrainState
+from marl_vae.model import Dims, Model
+from marl_vae.schedule import Cyclical, Schedule
+from tests.builders import styled_batch
+
+MODEL = Model(joint_width=3, local_width=2, hidden=8, decoder_hidden=8)
+LEVEL = Cyclical(cycles=3, maximum=0.3)
+SETTINGS = {"steps": 90, "batch": 16, "steps_per_dispatch": 5, "eval_every": 15}
+
+
+def run(folder: Path, report=lambda row: None, **changes) -> TrainState:
+    task = train.Task(
+        model=MODEL,
+        dims=Dims(agents=3, obs=2, action=ActionSpec("continuous", 2)),
+        schedule=Schedule(joint=LEVEL, local=LEVEL),
+        train=train.Train(**SETTINGS | changes),
+        data="planted",
+    )
+    return train.fit(styled_batch(0, 60), styled_batch(1, 20), task, folder, report)
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def main(folder: str, moment: str, step: int) -> None:
+    if moment == "row":
+        run(Path(folder), lambda row: die() if row["step"] == step else None)
+    save = Checkpoints.save
+
+    def save_and_die(self, state, scale):
+        save(self, state, scale)
+        if int(state.step) == step:
+            die()
+
+    Checkpoints.save = save_and_die
+    run(Path(folder))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
