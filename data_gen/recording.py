@@ -5,7 +5,7 @@ S training seeds of a shard, C checkpoints, P episodes a checkpoint.
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import jax
@@ -105,9 +105,10 @@ def baseline(domain: Domain, name: str, keys: Key[Array, " P"]) -> Float32[Array
     return jnp.mean(team_return(episodes.rewards))
 
 
-def baselines(domain: Domain, recording: Recording) -> dict[str, float]:
+@cache  # the scripted team's look ahead takes seconds, and every shard of a process wants the same numbers
+def baselines(domain: Domain, seed: int) -> dict[str, float]:
     """Mean team return of random and scripted teams on the same starts, the same in every shard."""
-    keys = jax.random.split(named_key(recording.seed, domain.name, "baseline"), BASELINE_EPISODES)
+    keys = jax.random.split(named_key(seed, domain.name, "baseline"), BASELINE_EPISODES)
     return {name: round(float(baseline(domain, name, keys)), 4) for name in BASELINES}
 
 
@@ -223,7 +224,7 @@ def meta_of(
         "landmarks": [mark._asdict() for mark in domain.landmarks],
         "position": list(domain.position),
         "updates": updates_at(ppo, recording),
-        "baselines": baselines(domain, recording),
+        "baselines": dict(baselines(domain, recording.seed)),
     }
 
 
