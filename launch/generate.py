@@ -5,7 +5,7 @@ from pathlib import Path
 from data_gen.dataset import present_shards, read_dataset, write_shard
 from data_gen.domains import DOMAIN_CONFIGS, DOMAINS
 from data_gen.learning import describe_learning
-from data_gen.recording import record_shard, seeds_of_shard
+from data_gen.recording import record_shard
 from launch.entry import enter, run_folder
 from launch.progress import progress
 from launch.rundir import claim, provenance
@@ -19,8 +19,6 @@ def generate(cfg: Generate, root: Path) -> None:
     domain = DOMAINS[DOMAIN_NAMES[type(cfg.domain)]](cfg.domain)
     total = cfg.recording.shards
     wanted = list(range(total) if cfg.only is None else cfg.only)
-    for shard in wanted:
-        seeds_of_shard(cfg.recording, shard)
     with progress("generate") as tell:
         for done, shard in enumerate(wanted):
             if shard in present_shards(root):

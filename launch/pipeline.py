@@ -1,5 +1,7 @@
 """The whole line, from agents that learn to a report: `python -m launch.pipeline`."""
 
+from pathlib import Path
+
 from launch import generate, probe, train
 from launch.entry import enter, run_folder
 from launch.log import logging_to
@@ -10,11 +12,14 @@ from launch.schema import Pipeline
 def main(cfg: Pipeline) -> None:
     """Run or continue every stage in one folder."""
     run = run_folder(cfg.runs, cfg.name)
+    if cfg.data:
+        probe.check_labels(cfg.probe, Path(cfg.data))
     own = {**generate.sections(cfg), **train.sections(cfg), "probe": cfg.probe}
     seeds = {"recording": cfg.recording.seed, **train.seeds(cfg), "probe": cfg.probe.seed}
     with claim(run, own, seeds), logging_to(cfg.logger, run, cfg.name) as logger:
         if not cfg.data:
             generate.generate(cfg, run / "data")
+        probe.check_labels(cfg.probe, train.data_folder(cfg, run))
         if train.train(cfg, run, logger) or not (run / "report.html").exists():
             probe.probe(cfg.probe, run, logger)
         print(f"report {run / 'report.html'}")

@@ -14,9 +14,16 @@ from marl_vae import load_untrained
 from marl_vae.diagnostics import key_figures
 from marl_vae.metrics import read_metrics
 from probes.findings import format_table, sentences
+from probes.labels import make_targets
 from probes.probe import Probe
 from probes.report import Report, write_report
-from probes.table import probe_table
+from probes.table import check_targets, probe_table
+
+
+def check_labels(cfg: Probe, root: Path) -> None:
+    """Raise InputError, before any training, where a label to probe is not in the data set or cannot be evaluated."""
+    found = read_dataset(root)
+    check_targets(make_targets(found.labels, found.rows, found.split, cfg.labels), cfg)
 
 
 def probe(cfg: Probe, run: Path, logger: NoLogger) -> None:

@@ -9,7 +9,7 @@ from omegaconf import MISSING, DictConfig, OmegaConf
 
 from data_gen.domains import DOMAIN_CONFIGS
 from data_gen.learner import PPO
-from data_gen.recording import Recording
+from data_gen.recording import Recording, seeds_of_shard
 from data_gen.trajectory import InputError
 from launch.log import Logging
 from marl_vae.model import Model
@@ -41,6 +41,11 @@ class Generate(Job):
     learner: PPO = field(default_factory=PPO)
     recording: Recording = field(default_factory=Recording)
     only: list[int] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for shard in self.only or ():
+            seeds_of_shard(self.recording, shard)
 
 
 @dataclass

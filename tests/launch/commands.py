@@ -1,11 +1,16 @@
 """Entry points run in this process, as the command line would."""
 
 import importlib
+import logging
 import sys
 from pathlib import Path
 
 import pytest
+from absl import logging as absl_logging
 from hydra.core.global_hydra import GlobalHydra
+
+# Whoever configures logging closes absl's handler, and that closes a stream it does not know: here pytest's own.
+absl_logging.get_absl_handler().python_handler.stream = sys.__stderr__
 
 SMALL = [
     "experiment=tiny",
@@ -16,6 +21,16 @@ SMALL = [
     "probe.labels=[return_class,progress]",
     "probe.probes=[linear]",
 ]
+# The same data set, for an entry point that has no experiments.
+SMALL_DATA = [
+    "learner.updates=4",
+    "learner.envs=8",
+    "recording.seeds=12",
+    "recording.checkpoints=3",
+    "recording.episodes=3",
+    "recording.shards=2",
+    "recording.split=[6,3,3]",
+]
 
 
 def run(stage: str, *overrides: str) -> int:
@@ -23,10 +38,12 @@ def run(stage: str, *overrides: str) -> int:
     GlobalHydra.instance().clear()
     module = importlib.import_module(f"launch.{stage}")
     entry = importlib.import_module("launch.entry")
+    handlers = list(logging.root.handlers)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", [f"launch.{stage}", *overrides])
         with pytest.raises(SystemExit) as ended:
             entry.enter(stage, module.main)
+    logging.root.handlers[:] = handlers  # hydra's own write to this test's captured output, which will be closed
     return ended.value.code
 
 

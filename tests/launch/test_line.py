@@ -13,7 +13,7 @@ import xarray as xr
 import marl_vae
 from data_gen.dataset import read_dataset
 from data_gen.trajectory import take
-from tests.launch.commands import SMALL, files, run
+from tests.launch.commands import SMALL, SMALL_DATA, files, run
 
 COLUMNS = (
     "label level features probe metric value ci_low ci_high chance control selectivity zw_minus_this zw_minus_low "
@@ -82,9 +82,8 @@ def test_another_config_of_the_same_name_is_refused(line: Path, capsys) -> None:
 
 def test_stages_one_by_one_give_the_same_as_the_pipeline(line: Path, tmp_path: Path) -> None:
     where = [f"runs={tmp_path}", "name=first"]
-    small = [part for part in SMALL if not part.startswith(("train.", "probe."))]
-    assert run("generate", "only=[1]", *small, *where) == 0
-    assert run("generate", *small, *where) == 0
+    assert run("generate", "only=[1]", *SMALL_DATA, *where) == 0
+    assert run("generate", *SMALL_DATA, *where) == 0
     options = ["model.joint_width=4", "model.local_width=2", "model.hidden=16", "model.decoder_hidden=16"]
     steps = ["train.steps=40", "train.batch=32", "train.steps_per_dispatch=10", "train.eval_every=10"]
     assert run("train", *options, *steps, *where) == 0
@@ -92,6 +91,16 @@ def test_stages_one_by_one_give_the_same_as_the_pipeline(line: Path, tmp_path: P
     assert run("probe", f"run={tmp_path / 'first'}", *probing, "probe.permutations=1") == 0
     for name in ("metrics.jsonl", "probes.csv", "usage.json"):
         assert (tmp_path / "first" / name).read_bytes() == (line / name).read_bytes(), name
+
+
+def test_a_label_that_is_not_there_is_named_before_training(line: Path, tmp_path: Path, capsys) -> None:
+    wrong = ["probe.labels=[retrun_class]", f"data={line / 'data'}", f"runs={tmp_path}"]
+    assert run("pipeline", *SMALL, *wrong) == 2
+    assert "return_class" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+    before = files(line)
+    assert run("probe", f"run={line}", "probe.labels=[retrun_class]") == 2
+    assert files(line) == before
 
 
 @pytest.mark.parametrize("choice", [["domain=coordination"], ["domain.actions=discrete"]], ids=["meet", "climb"])
@@ -108,8 +117,7 @@ def test_discrete_actions_go_through_the_whole_line(choice: list[str], tmp_path:
 
 def test_another_data_set_is_refused_by_a_trained_model(line: Path, tmp_path: Path) -> None:
     """Another number of features: the message names both, and the run's files stay."""
-    small = [part for part in SMALL if not part.startswith(("train.", "probe."))]
-    assert run("generate", *small, "domain=coordination", "name=other", f"runs={tmp_path}") == 0
+    assert run("generate", *SMALL_DATA, "domain=coordination", "name=other", f"runs={tmp_path}") == 0
     model, other = marl_vae.load(line), read_dataset(tmp_path / "other" / "data")
     with pytest.raises(ValueError, match="coordination|agents"):
         model.embed(other.batch)

@@ -1,0 +1,104 @@
+"""Every YAML file composes to typed objects, and what is wrong names itself."""
+
+from pathlib import Path
+
+import hydra
+import pytest
+import yaml
+from hydra.core.global_hydra import GlobalHydra
+
+from data_gen.trajectory import InputError
+from launch.schema import CONF, SCHEMAS, register, typed
+from tests.launch.commands import run
+
+REFERENCES = [
+    (folder.name, file.stem)
+    for folder in sorted(CONF.iterdir())
+    if folder.is_dir()
+    for file in sorted(folder.glob("*.yaml"))
+]
+
+
+def compose(config: str, *overrides: str):
+    GlobalHydra.instance().clear()
+    register()
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        return typed(hydra.compose(config, overrides=list(overrides)))
+
+
+@pytest.mark.parametrize("config", SCHEMAS)
+def test_every_entry_point_composes(config: str) -> None:
+    assert type(compose(config)) is SCHEMAS[config]
+
+
+@pytest.mark.parametrize(("group", "option"), REFERENCES, ids=lambda value: value)
+def test_every_option_composes(group: str, option: str) -> None:
+    found = compose("pipeline", f"{group}={option}")
+    assert type(found) is SCHEMAS["pipeline"]
+    text = yaml.safe_load((CONF / group / f"{option}.yaml").read_text())
+    for key, value in text.items():
+        section = found if group == "experiment" else getattr(found, group)
+        if key != "defaults" and not isinstance(value, dict):
+            assert getattr(section, key) == value
+
+
+def test_the_default_job_is_the_one_of_the_readme() -> None:
+    found = compose("pipeline")
+    assert found.name == "hill_climbing" and found.runs == "runs"
+    recording = found.recording
+    assert (recording.seeds, recording.checkpoints, recording.episodes, recording.split) == (48, 6, 16, [24, 8, 16])
+    assert found.domain.horizon == 25 and found.logger.kind == "none"
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("train.stepz=3", "Did you mean 'train.steps'?"),
+        ("modle.hidden=3", "Did you mean 'model.hidden'?"),
+        ("+foo=1", "no config key 'foo'"),
+        ("+train.foo=1", "no config key 'train.foo'"),
+        ("domain=hill_climbin", "Did you mean 'hill_climbing'?"),
+        ("experiment=tny", "Did you mean 'tiny'?"),
+        ("train.steps=abc", "'abc' of type 'str' could not be converted to Integer"),
+        ("train.steps=33", "50 would be"),
+        ("schedule.joint.shape=linera", "linear, cosine, sigmoid"),
+        ("model.team=consat", "concat, pool"),
+        ("name=../elsewhere", "'../elsewhere'"),
+        ("logger.mode=of", "online, offline, disabled"),
+        ("recording.seeds=47", "47 seeds"),
+        ("only=[7]", "no shard 7"),
+        ("data=nowhere", "nowhere"),
+    ],
+)
+def test_what_is_wrong_names_itself_before_anything_is_written(
+    override: str, said: str, tmp_path: Path, monkeypatch, capsys
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("pipeline", override) == 2
+    error = capsys.readouterr().err
+    assert said in error and error.startswith("error: ") and "Traceback" not in error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_is_not_there(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("probe", "run=runs/nothing") == 2
+    assert "runs/nothing" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_sweep_files_command_line_composes() -> None:
+    sweep = yaml.safe_load((CONF.parent / "launch" / "sweep.yaml").read_text())
+    words = [word for word in sweep["command"] if "=" in word]
+    for values in zip(*(part["values"] for part in sweep["parameters"].values()), strict=False):
+        chosen = [f"{name}={value}" for name, value in zip(sweep["parameters"], values, strict=True)]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("WANDB_RUN_ID", "abc123")
+            found = compose("train", *words, *chosen)
+        assert found.name == "sweep/abc123" and found.logger.mode == "online"
+        assert found.schedule.joint.maximum == values[0] and found.train.seed == values[3]
+
+
+def test_unknown_logger_is_refused() -> None:
+    with pytest.raises(InputError):
+        compose("pipeline", "logger.kind=tensorboard")

@@ -1,0 +1,74 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from data_gen.trajectory import InputError
+from launch.rundir import claim, config_of
+from marl_vae.train import Train
+
+SECTIONS = {"train": Train(), "data": None}
+
+
+def test_the_config_is_kept_and_another_one_refused(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with claim(run, SECTIONS, {"train": 0}):
+        pass
+    assert config_of(run)["train"]["steps"] == Train().steps
+    with pytest.raises(InputError, match="train.batch is 64 there and 8 here"):
+        with claim(run, {"train": Train(batch=8)}, {"train": 0}):
+            pass
+    with claim(run, {"train": Train(batch=8)}, {"train": 0}, replace=True):
+        pass
+    assert config_of(run) == {"train": vars(Train(batch=8)), "data": None}
+
+
+def test_a_stage_adds_its_own_sections(tmp_path: Path) -> None:
+    with claim(tmp_path, {"data": "x"}, {}):
+        pass
+    with claim(tmp_path, {"probe": [1]}, {}):
+        pass
+    assert config_of(tmp_path) == {"data": "x", "probe": [1]}
+
+
+def hold(run: Path, share: bool) -> subprocess.Popen:
+    """Another process that works in the folder until its standard input closes."""
+    code = (
+        "import sys; from pathlib import Path; from launch.rundir import claim\n"
+        f"with claim(Path({str(run)!r}), {{'data': None}}, {{}}, share={share}):\n"
+        "    print('in', flush=True)\n    sys.stdin.read()"
+    )
+    other = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert other.stdout is not None and other.stdout.readline() == "in\n"
+    return other
+
+
+def test_two_recorders_share_a_folder_and_nobody_else(tmp_path: Path) -> None:
+    with hold(tmp_path, share=True):
+        with claim(tmp_path, {"data": None}, {}, share=True):
+            pass
+        with pytest.raises(InputError, match="Another process"):
+            with claim(tmp_path, {"data": None}, {}):
+                pass
+
+
+def test_a_lock_dies_with_its_process(tmp_path: Path) -> None:
+    with hold(tmp_path, share=False) as other:
+        with pytest.raises(InputError, match="Another process"):
+            with claim(tmp_path, {"data": None}, {}, share=True):
+                pass
+        other.kill()
+        other.wait()
+        with claim(tmp_path, {"data": None}, {}):
+            pass
+
+
+def test_provenance_lists_each_way_a_folder_was_worked_in_once(tmp_path: Path) -> None:
+    for seeds in ({"train": 0}, {"train": 0}, {"probe": 3}):
+        with claim(tmp_path, {}, seeds):
+            pass
+    notes = json.loads((tmp_path / "provenance.json").read_text())
+    assert [note["seeds"] for note in notes] == [{"train": 0}, {"probe": 3}]
+    assert all(note["revision"] and note["versions"]["jax"] for note in notes)
