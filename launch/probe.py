@@ -20,6 +20,11 @@ from probes.report import Report, write_report
 from probes.table import check_targets, probe_table
 
 
+def data_of(run: Path) -> Path:
+    """The data set that a run was trained on."""
+    return Path(config_of(run)["data"] or run / "data")
+
+
 def check_labels(cfg: Probe, root: Path) -> None:
     """Raise InputError, before any training, where a label to probe is not in the data set or cannot be evaluated."""
     found = read_dataset(root)
@@ -30,7 +35,7 @@ def probe(cfg: Probe, run: Path, logger: NoLogger) -> None:
     """Write probes.csv, the figures and report.html, and print the table."""
     (run / "report.html").unlink(missing_ok=True)
     latents, _ = read_group(run / "embeddings")
-    found = read_dataset(Path(config_of(run)["data"] or run / "data"))
+    found = read_dataset(data_of(run))
     untrained = load_untrained(run, seed=cfg.seed).embed(found.batch)
     with progress("probe") as tell:
         table = probe_table(
@@ -60,6 +65,7 @@ def main(cfg: Probing) -> None:
     """Probe with new settings, which replace the run's own."""
     run = Path(cfg.run)
     read_group(run / "embeddings")
+    check_labels(cfg.probe, data_of(run))
     with claim(run, {"probe": cfg.probe}, {"probe": cfg.probe.seed}, replace=True):
         with logging_to(cfg.logger, run, run.name) as logger:
             probe(cfg.probe, run, logger)

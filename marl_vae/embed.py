@@ -100,13 +100,14 @@ class TrainedModel:
         return jax.tree.map(np.asarray, make_noise(key, self._model, batch))
 
     def _check(self, batch: TrajectoryBatch) -> None:
-        check_batch(batch, self.dims.action, self._name)
-        found = (batch.obs.shape[2], batch.obs.shape[3])
+        found = batch.obs.shape[2:]
         if found != (self.dims.agents, self.dims.obs):
             raise InputError(
                 f"{self._name} was trained on {self.dims.agents} agents with {self.dims.obs} observation features; "
-                f"this data set has {found[0]} agents with {found[1]}. Use a data set of the same domain and settings."
+                f"this data set has {' agents with '.join(map(str, found))}. Use a data set of the same domain and "
+                "settings."
             )
+        check_batch(batch, self.dims.action, self._name)
 
 
 def load(run: str | Path) -> TrainedModel:

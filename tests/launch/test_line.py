@@ -103,7 +103,9 @@ def test_a_label_that_is_not_there_is_named_before_training(line: Path, tmp_path
     assert files(line) == before
 
 
-@pytest.mark.parametrize("choice", [["domain=coordination"], ["domain.actions=discrete"]], ids=["meet", "climb"])
+@pytest.mark.parametrize(
+    "choice", [["domain=coordination", "probe.labels=[progress]"], ["domain.actions=discrete"]], ids=["meet", "climb"]
+)
 def test_discrete_actions_go_through_the_whole_line(choice: list[str], tmp_path: Path) -> None:
     assert run("pipeline", *SMALL, *choice, "name=it", f"runs={tmp_path}") == 0
     found = read_dataset(tmp_path / "it" / "data")
@@ -119,7 +121,7 @@ def test_another_data_set_is_refused_by_a_trained_model(line: Path, tmp_path: Pa
     """Another number of features: the message names both, and the run's files stay."""
     assert run("generate", *SMALL_DATA, "domain=coordination", "name=other", f"runs={tmp_path}") == 0
     model, other = marl_vae.load(line), read_dataset(tmp_path / "other" / "data")
-    with pytest.raises(ValueError, match="coordination|agents"):
+    with pytest.raises(ValueError, match="3 agents with 6 observation features; this data set has 2 agents with"):
         model.embed(other.batch)
     shutil.copytree(line, tmp_path / "first")
     shutil.rmtree(tmp_path / "first" / "data")

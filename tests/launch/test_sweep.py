@@ -27,7 +27,7 @@ def data(tmp_path_factory) -> Path:
 
 def test_jobs_have_their_own_folders_and_wandb_runs_and_one_may_fail(data: Path, tmp_path: Path, capsys) -> None:
     jobs = ["--multirun", "train.seed=0,1", f"data={data},{tmp_path / 'nothing'}"]
-    assert run("train", *TRAIN, *jobs, "name=swept", f"runs={tmp_path}", "logger=wandb") == 2
+    assert run("train", *jobs, *TRAIN, "name=swept", f"runs={tmp_path}", "logger=wandb") == 2
     error = capsys.readouterr().err
     assert error.count("error: ") == 2 and "nothing" in error
     done = sorted(path.parent.name for path in (tmp_path / "swept").glob("*/metrics.jsonl"))
