@@ -9,10 +9,10 @@ run: .venv/run
 	$(BIN)/python -m launch.pipeline
 
 test: .venv/dev
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto --dist loadfile
 
 test-all: .venv/dev
-	$(BIN)/python -m pytest -q -m "slow or not slow"
+	$(BIN)/python -m pytest -q -n auto --dist loadfile -m "slow or not slow"
 
 lint: .venv/dev
 	$(BIN)/ruff format --check .

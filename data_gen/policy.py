@@ -87,7 +87,8 @@ def init_actor(key: Key[Array, ""], n_obs: int, hidden: int, action: ActionSpec)
     """A small last layer, so that a new policy is nearly standard normal or uniform."""
     params = init_network(key, (n_obs, hidden, hidden, action.size), last_scale=0.01)
     if action.kind == "continuous":
-        params["raw_std"] = jnp.full(action.size, RAW_STD_ONE)
+        # A dtype of its own: a weakly typed leaf would come back strong, and every program would compile twice.
+        params["raw_std"] = jnp.full(action.size, RAW_STD_ONE, jnp.float32)
     return params
 
 

@@ -4,25 +4,17 @@ from pathlib import Path
 
 from data_gen.dataset import read_dataset
 from data_gen.store import read_group
-from launch.embed import read_usage
 from launch.entry import enter
 from launch.log import NoLogger, logging_to
 from launch.progress import progress
-from launch.rundir import claim, config_of, write_text
+from launch.report import report
+from launch.rundir import claim, data_of, write_text
 from launch.schema import Probing
 from marl_vae import load_untrained
-from marl_vae.diagnostics import key_figures
-from marl_vae.metrics import read_metrics
-from probes.findings import format_table, sentences
+from probes.findings import format_table
 from probes.labels import make_targets
 from probes.probe import Probe
-from probes.report import Report, write_report
 from probes.table import check_targets, probe_table
-
-
-def data_of(run: Path) -> Path:
-    """The data set that a run was trained on."""
-    return Path(config_of(run)["data"] or run / "data")
 
 
 def check_labels(cfg: Probe, root: Path) -> None:
@@ -52,11 +44,7 @@ def probe(cfg: Probe, run: Path, logger: NoLogger) -> None:
         )
     write_text(run / "probes.csv", table.to_csv(index=False))
     print(format_table(table))
-    with progress("report"):
-        figures = key_figures(read_usage(run))
-        metrics = read_metrics(run / "metrics.jsonl")
-        report = Report(run.name, found, figures, metrics, table, sentences(table), latents["omega_mean"])
-        write_report(run / "report.html", report)
+    report(run, found, table, latents["omega_mean"])
     logger.table("probes", table)
     logger.figures(run / "figures")
 

@@ -71,6 +71,11 @@ def config_of(run: Path) -> dict[str, Any]:
         raise InputError(f"{run} is not the folder of a run: it has no config.yaml. Check the path.") from None
 
 
+def data_of(run: Path) -> Path:
+    """The data set that a run was trained on: the one that its config names, or its own."""
+    return Path(config_of(run).get("data") or run / "data")
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a file whole or not at all."""
     partial = path.with_suffix(".partial")

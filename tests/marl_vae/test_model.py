@@ -34,7 +34,9 @@ def test_padding_changes_nothing(action: ActionSpec, team: str, pad: str) -> Non
     widths = [(0, 0), (0, 3) if pad == "after" else (3, 0), (0, 0), (0, 0)]
     longer = TrajectoryBatch(*(np.pad(x, widths[: x.ndim], constant_values=0) for x in batch))
     longer.obs[~longer.mask] = 99.0
-    short, long = (bound_terms(model, scale, to_device(x), noise) for x in (batch, longer))
+    graph, params = nnx.split(model)
+    terms = jax.jit(lambda params, batch: bound_terms(nnx.merge(graph, params), scale, batch, noise))
+    short, long = (terms(params, to_device(x)) for x in (batch, longer))
     for before, after in zip(short, long, strict=True):
         np.testing.assert_allclose(before, after, rtol=1e-4, atol=1e-5)
 

@@ -1,0 +1,29 @@
+"""A run's report from its own files: figures as PNG, and one page that opens offline."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from data_gen.trajectory import Dataset
+from launch.embed import read_usage
+from launch.progress import progress
+from marl_vae.diagnostics import key_figures
+from marl_vae.metrics import read_metrics
+from probes.findings import sentences
+from probes.report import Report, write_report
+
+
+def report(run: Path, found: Dataset, table: pd.DataFrame, z_omega: np.ndarray) -> None:
+    """Write `report.html` and `figures/`."""
+    with progress("report"):
+        content = Report(
+            name=run.name,
+            dataset=found,
+            key_figures=key_figures(read_usage(run)),
+            metrics=read_metrics(run / "metrics.jsonl"),
+            table=table,
+            sentences=sentences(table),
+            z_omega=z_omega,
+        )
+        write_report(run / "report.html", content)
