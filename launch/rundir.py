@@ -94,7 +94,7 @@ def provenance(seeds: dict[str, int]) -> dict[str, Any]:
     """Code revision, command, seeds and versions."""
     return {
         "revision": _revision(),
-        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": " ".join(["python -m", f"launch.{Path(sys.argv[0]).stem}", *sys.argv[1:]]),
         "seeds": seeds,
         "python": platform.python_version(),
         "platform": platform.platform(),
