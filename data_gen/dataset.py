@@ -89,6 +89,9 @@ def read_dataset(root: Path) -> Dataset:
     action = ActionSpec(**head["action"])
     batch = TrajectoryBatch(obs=arrays["obs"], actions=arrays["actions"], mask=arrays["mask"])
     check_batch(batch, action, str(root))
+    _check_finite(root, "rewards", arrays["rewards"][arrays["mask"]])
+    for column, name in enumerate(head["hand_names"]):
+        _check_finite(root, f"hand feature {name!r}", arrays["hand"][:, column])
     rows = RowIndex(*(arrays[name] for name in RowIndex._fields))
     _check_unique(rows, root)
     labels = _labels_of(arrays, head["label_specs"], root)
@@ -219,6 +222,15 @@ def _difference(a: Any, b: Any, where: str = "") -> tuple[str, Any, Any] | None:
                 return found
         return None
     return None if a == b else (where, a, b)
+
+
+def _check_finite(root: Path, what: str, values: np.ndarray) -> None:
+    wrong = np.flatnonzero(~np.isfinite(values))
+    if len(wrong):
+        raise InputError(
+            f"{root}: {what} is {values[wrong[0]]} in {len(wrong)} of {len(values)} places. Repair the values, or "
+            f"record the data set again."
+        )
 
 
 def _check_unique(rows: RowIndex, root: Path) -> None:

@@ -40,6 +40,11 @@ class Recording:
         for name in ("seeds", "checkpoints", "episodes", "shards"):
             if getattr(self, name) < 1:
                 raise InputError(f"recording: {name} is {getattr(self, name)}; it must be at least 1.")
+        if self.seeds < 3:
+            raise InputError(
+                f"recording: seeds is {self.seeds}; training, validation and test need one training seed each, so "
+                f"take at least 3."
+            )
         if self.seeds % self.shards:
             raise InputError(
                 f"recording: {self.seeds} seeds cannot be dealt evenly to {self.shards} shards. Choose a number of "

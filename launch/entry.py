@@ -4,6 +4,7 @@
 """
 
 import difflib
+import hashlib
 import os
 import re
 import sys
@@ -25,6 +26,10 @@ from launch.schema import CONF, register, typed
 from marl_vae.train import TrainingDiverged
 
 GROUP_OPTION = r"Could not find '([^']+)'.*Available options in '([^']+)': (.*?)(?: Config search.*)?$"
+
+
+NO_GROUP = r"Could not override '([^']+)'. No match in the defaults list"
+LONGEST = 100  # characters of a sweep folder's name; a file system takes 255 bytes
 
 
 class JobFailed(RuntimeError):
@@ -50,10 +55,11 @@ def enter(config: str, stage: Callable[[Any], None]) -> None:
         hydra.main(version_base="1.3", config_path=str(CONF), config_name=config)(job)()
         sys.exit(codes[0] if codes else 0)
     except JobFailed as failed:
+        print(f"{max(len(codes), 1)} job(s) of the sweep failed; what each said stands above.", file=sys.stderr)
         sys.exit(failed.args[0])
     except KeyboardInterrupt:
-        print("\nInterrupted. The same command goes on where this one stopped.", file=sys.stderr)
-        sys.exit(130)
+        print("\nInterrupted. The same command goes on where this one stopped.", file=sys.stderr, flush=True)
+        os._exit(130)  # leaving while XLA still compiles in another thread can crash the interpreter
     except Exception as error:
         sys.exit(_say(error, config))
 
@@ -62,7 +68,11 @@ def sweep_folder() -> str:
     """In a sweep, the part of the path that sets this job's folder apart: its own overrides but name, logger, only."""
     if HydraConfig.get().mode != RunMode.MULTIRUN:
         return ""
-    return re.sub(r"[^\w.=,+-]", "_", HydraConfig.get().job.override_dirname)
+    own = HydraConfig.get().job.override_dirname
+    plain = re.sub(r"[^\w.=,+-]", "_", own)
+    if plain == own and len(own) <= LONGEST:
+        return own
+    return f"{plain[:LONGEST]}-{hashlib.sha256(own.encode()).hexdigest()[:8]}"
 
 
 def _say(error: Exception, config: str) -> int:
@@ -88,12 +98,20 @@ def _explain(error: Exception, config: str) -> str:
         wrong, group, options = option.groups()
         hint = nearest(wrong.split("/")[-1], options.split())
         return f"{wrong!r} does not exist.{hint} {group} is one of: {options}."
+    if group := re.search(NO_GROUP, text):
+        hint = nearest(group[1], [*_known_keys(config), *(folder.name for folder in CONF.iterdir() if folder.is_dir())])
+        return f"{group[1]!r} is no config group of this entry point.{hint} `--help` lists them all."
     if missing := re.search(r"[Kk]ey '([^']+)' (?:is )?not in", f"{text} {cause}"):
         full = re.search(r"Could not override '([^']+)'", text)
         wrong = full[1] if full else missing[1]
-        return f"there is no config key {wrong!r}.{nearest(wrong, _known_keys(config))} `--help` lists them all."
+        hint = nearest(wrong, [*_known_keys(config), "experiment"])
+        return f"there is no config key {wrong!r}.{hint} `--help` lists them all."
     if str(cause) not in str(error):
         text = f"{text} {' '.join(str(cause).split())}"
+    if "is not a ListConfig" in text:
+        text += " A list is written in brackets: 'key=[first,second]'."
+    if "LexerNoViableAlt" in text or "See https://hydra.cc" in text:
+        text += " A value with spaces or signs wants quotes of its own: 'key=\"some value\"'."
     return text
 
 

@@ -2,25 +2,28 @@
 
 from pathlib import Path
 
+from data_gen.dataset import read_dataset
 from launch import generate, probe, train
 from launch.entry import enter, run_folder
 from launch.log import logging_to
 from launch.rundir import claim
 from launch.schema import Pipeline
+from probes.table import check_labels
 
 
 def main(cfg: Pipeline) -> None:
     """Run or continue every stage in one folder."""
     run = run_folder(cfg.runs, cfg.name)
     if cfg.data:
-        probe.check_labels(cfg.probe, Path(cfg.data))
-    own = {**generate.sections(cfg), **train.sections(cfg), "probe": cfg.probe}
+        check_labels(cfg.probe, read_dataset(Path(cfg.data)))
+    made = {} if cfg.data else generate.sections(cfg)
+    own = {**made, **train.sections(cfg), "probe": cfg.probe}
     seeds = {"recording": cfg.recording.seed, **train.seeds(cfg), "probe": cfg.probe.seed}
     with claim(run, own, seeds), logging_to(cfg.logger, run, cfg.name) as logger:
         if not cfg.data:
             generate.generate(cfg, run / "data")
-        probe.check_labels(cfg.probe, train.data_folder(cfg, run))
-        if train.train(cfg, run, logger) or not (run / "report.html").exists():
+        check_labels(cfg.probe, read_dataset(train.data_folder(cfg, run)))
+        if train.train(cfg, run, logger) or not probe.done(cfg.probe, run):
             probe.probe(cfg.probe, run, logger)
         print(f"report {run / 'report.html'}")
 

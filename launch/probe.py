@@ -2,30 +2,32 @@
 
 from pathlib import Path
 
+import yaml
+
 from data_gen.dataset import read_dataset
 from data_gen.store import read_group
 from launch.entry import enter
 from launch.log import NoLogger, logging_to
 from launch.progress import progress
 from launch.report import report
-from launch.rundir import claim, data_of, write_text
+from launch.rundir import claim, config_of, data_of, write_text
 from launch.schema import Probing
 from marl_vae import load_untrained
 from probes.findings import format_table
-from probes.labels import make_targets
 from probes.probe import Probe
-from probes.table import check_targets, probe_table
+from probes.table import check_labels, probe_table
 
 
-def check_labels(cfg: Probe, root: Path) -> None:
-    """Raise InputError, before any training, where a label to probe is not in the data set or cannot be evaluated."""
-    found = read_dataset(root)
-    check_targets(make_targets(found.labels, found.rows, found.split, cfg.labels), cfg)
+def done(cfg: Probe, run: Path) -> bool:
+    """Whether the run's report was made with these settings."""
+    used = run / "probe.yaml"
+    return (run / "report.html").exists() and used.exists() and yaml.safe_load(used.read_text()) == vars(cfg)
 
 
 def probe(cfg: Probe, run: Path, logger: NoLogger) -> None:
     """Write probes.csv, the figures and report.html, and print the table."""
     (run / "report.html").unlink(missing_ok=True)
+    write_text(run / "probe.yaml", yaml.safe_dump(vars(cfg), sort_keys=False))
     latents, _ = read_group(run / "embeddings")
     found = read_dataset(data_of(run))
     untrained = load_untrained(run, seed=cfg.seed).embed(found.batch)
@@ -50,11 +52,12 @@ def probe(cfg: Probe, run: Path, logger: NoLogger) -> None:
 
 
 def main(cfg: Probing) -> None:
-    """Probe with new settings, which replace the run's own."""
+    """Probe a run again, with settings that may be new."""
     run = Path(cfg.run)
+    config_of(run)
     read_group(run / "embeddings")
-    check_labels(cfg.probe, data_of(run))
-    with claim(run, {"probe": cfg.probe}, {"probe": cfg.probe.seed}, replace=True):
+    check_labels(cfg.probe, read_dataset(data_of(run)))
+    with claim(run, {}, {"probe": cfg.probe.seed}):
         with logging_to(cfg.logger, run, run.name) as logger:
             probe(cfg.probe, run, logger)
     print(f"report {run / 'report.html'}")

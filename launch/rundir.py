@@ -21,32 +21,43 @@ PACKAGES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy", "scik
 
 
 @contextmanager
-def claim(
-    run: Path, sections: dict[str, Any], seeds: dict[str, int], *, replace: bool = False, share: bool = False
-) -> Iterator[None]:
+def claim(run: Path, sections: dict[str, Any], seeds: dict[str, int], *, share: bool = False) -> Iterator[None]:
     """Hold the folder while a stage works in it.
 
     `sections` are the parts of the config that the stage answers for. A folder that has another value for one of them
-    is refused with InputError, unless the stage may `replace` them; so is one in which another process works, unless
-    both only record shards and so `share` it.
+    is refused with InputError; so is one in which another process works, unless both only record shards and so `share`
+    it, and one that cannot be made.
     """
     new = json.loads(json.dumps({name: _plain(part) for name, part in sections.items()}))
-    old = config_of(run) if (run / "config.yaml").exists() else {}
-    changed = _differences({name: old[name] for name in new if name in old}, {n: new[n] for n in new if n in old})
-    if changed and not replace:
-        raise InputError(
-            f"{run} was made with another config: {'; '.join(changed[:5])}. Go on with the old values, choose another "
-            f"name=, or remove the folder."
-        )
-    run.mkdir(parents=True, exist_ok=True)
-    with (run / ".lock").open("w") as lock:
+    try:
+        _refuse_other(run, new)
+        run.mkdir(parents=True, exist_ok=True)
+        lock, turn = (run / ".lock").open("w"), (run / ".turn").open("w")
+    except OSError as error:
+        raise InputError(f"{run} cannot be made a run's folder ({error}). Choose another name= or runs=.") from None
+    with lock, turn:
         try:
             fcntl.flock(lock, (fcntl.LOCK_SH if share else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InputError(f"Another process works in {run}. Wait for it, or choose another name=.") from None
+        fcntl.flock(turn, fcntl.LOCK_EX)  # those that share the folder write its config one after another
+        _refuse_other(run, new)
+        old = config_of(run) if (run / "config.yaml").exists() else {}
         write_text(run / "config.yaml", yaml.safe_dump(old | new, sort_keys=False))
         _note(run / "provenance.json", provenance(seeds))
+        fcntl.flock(turn, fcntl.LOCK_UN)
         yield
+
+
+def _refuse_other(run: Path, new: dict[str, Any]) -> None:
+    old = config_of(run) if (run / "config.yaml").is_file() else {}
+    both = old.keys() & new.keys()
+    changed = _differences({name: old[name] for name in both}, {name: new[name] for name in both})
+    if changed:
+        raise InputError(
+            f"{run} was made with another config: {'; '.join(changed[:5])}. Go on with the old values, choose another "
+            f"name=, or remove the folder."
+        )
 
 
 def _plain(part: Any) -> Any:

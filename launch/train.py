@@ -47,7 +47,8 @@ def seeds(cfg: Training) -> dict[str, int]:
 
 def sections(cfg: Training) -> dict:
     """What training answers for in a run's config."""
-    return {"data": cfg.data, "model": cfg.model, "schedule": cfg.schedule, "train": cfg.train}
+    data = str(Path(cfg.data).resolve()) if cfg.data else None
+    return {"data": data, "model": cfg.model, "schedule": cfg.schedule, "train": cfg.train}
 
 
 def main(cfg: Training) -> None:

@@ -1,5 +1,6 @@
 """Training state on disk: whole or absent, newest last, with the best model inside each."""
 
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import orbax.checkpoint as ocp
 from jaxtyping import Array, Float, Int, PyTree
 
@@ -59,7 +61,8 @@ class Checkpoints:
         last, best = _split(state)
         args = ocp.args.Composite(
             last=ocp.args.StandardSave(last),
-            best=ocp.args.StandardSave({"params": best, "scale": scale._asdict()}),
+            best=ocp.args.StandardSave(best := {"params": best, "scale": scale._asdict()}),
+            digest=ocp.args.JsonSave({"last": _digest(last), "best": _digest(best)}),
         )
         self._manager.save(int(state.step), args=args)
 
@@ -81,17 +84,34 @@ class Checkpoints:
             raise InputError(f"{self.directory} holds no whole checkpoint; train the run first.")
         args = {name: ocp.args.StandardRestore(_abstract(template)) for name, template in templates.items()}
         try:
-            return dict(self._manager.restore(step, args=ocp.args.Composite(**args)))
+            composite = ocp.args.Composite(**args, digest=ocp.args.JsonRestore())
+            found = dict(self._manager.restore(step, args=composite))
         except (ValueError, OSError, KeyError) as error:
-            raise InputError(
-                f"The checkpoint {self.directory / str(step)} cannot be read ({str(error).splitlines()[0]}). It is "
-                "damaged or was written for another model: remove that folder to fall back on the one before it."
-            ) from error
+            raise self._unreadable(step, str(error).splitlines()[0]) from error
+        digests = found.pop("digest")
+        for name, tree in found.items():
+            if _digest(tree) != digests[name]:
+                raise self._unreadable(step, f"{name!r} does not have the checksum it was saved with")
+        return found
+
+    def _unreadable(self, step: int, why: str) -> InputError:
+        return InputError(
+            f"The checkpoint {self.directory / str(step)} cannot be read ({why}). It is damaged or was written for "
+            "another model: remove that folder to fall back on the one before it."
+        )
 
 
 def _split(state: TrainState) -> tuple[PyTree, PyTree]:
     leaves = jax.tree.leaves(state._replace(best=None))
     return {f"{i:04d}": leaf for i, leaf in enumerate(leaves)}, state.best
+
+
+def _digest(tree: PyTree) -> str:
+    """SHA-256 of all leaves in order, since tensorstore reads a flipped byte in silence."""
+    total = hashlib.sha256()
+    for leaf in jax.tree.leaves(tree):
+        total.update(np.ascontiguousarray(leaf).tobytes())
+    return total.hexdigest()
 
 
 def _abstract(tree: PyTree) -> PyTree:
@@ -126,15 +146,18 @@ def read_description(directory: Path) -> Description:
         raise InputError(f"{path} does not exist: there is no trained model here; name a run's folder.") from None
     except json.JSONDecodeError as error:
         raise InputError(f"{path} is not JSON ({error}); the run cannot be read: train it again.") from None
-    if saved.get("version") != VERSION:
-        raise InputError(f"{path} has version {saved.get('version')}; this code reads {VERSION}. Train the run again.")
-    dims = saved["dims"]
-    return Description(
-        model=Model(**saved["model"]),
-        dims=Dims(agents=dims["agents"], obs=dims["obs"], action=ActionSpec(**dims["action"])),
-        training=saved["training"],
-        data=saved["data"],
-    )
+    if not isinstance(saved, dict) or saved.get("version") != VERSION:
+        raise InputError(f"{path} is not of version {VERSION}, which this code reads. Train the run again.")
+    try:
+        dims = saved["dims"]
+        return Description(
+            model=Model(**saved["model"]),
+            dims=Dims(agents=dims["agents"], obs=dims["obs"], action=ActionSpec(**dims["action"])),
+            training=saved["training"],
+            data=saved["data"],
+        )
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{path} was edited ({error}); the run cannot be read: train it again.") from None
 
 
 def _to_json(description: Description) -> dict[str, Any]:

@@ -174,7 +174,7 @@ def sentences(found: Usage) -> list[str]:
         f"z_omega: {found.active_omega} active units, KL {found.kl_omega:.2f} nats an episode",
         f"z_alpha: {found.active_alpha} active units, KL {found.kl_alpha:.2f} nats an episode over all agents",
         f"action NLL {found.nll:.3f} nats; without latents {found.nll_without_latents:.3f} "
-        f"({'better with latents' if gain > 0 else 'NO BETTER with latents'} by {gain:.3f})",
+        f"({'better' if gain > 0 else 'WORSE'} with latents by {abs(gain):.3f})",
         f"with the latents of another episode {found.nll_shuffled:.3f} "
         f"({'worse' if loss >= 0 else 'BETTER'} than without latents by {abs(loss):.3f})",
     ]

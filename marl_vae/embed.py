@@ -60,6 +60,8 @@ class TrainedModel:
     def elbo(self, batch: TrajectoryBatch, *, key: PRNGKeyArray, samples: int = 1) -> Terms:
         """Terms of the bound in nats a trajectory, averaged over draws; recon less all KL is the bound."""
         self._check(batch)
+        if samples < 1:
+            raise InputError(f"elbo: samples={samples}; draw at least one.")
         drawn = [
             in_pieces(self._terms, batch, self._noise(jax.random.fold_in(key, i), len(batch.mask)))
             for i in range(samples)
@@ -75,14 +77,23 @@ class TrainedModel:
         return in_pieces(self._crossed, batch, to_device(take(batch, other)), noise)
 
     def act(
-        self, obs: Float[AnyArray, "B N Do"], z: Float[AnyArray, "B N Za"], *, key: PRNGKeyArray | None = None
+        self, obs: Float[AnyArray, "..."], z: Float[AnyArray, "..."], *, key: PRNGKeyArray | None = None
     ) -> Float[Array, "B N Da"] | Int[Array, "B N"]:
-        """The action of every agent for local latents z: the policy's mode, or a draw where a key is given."""
-        if obs.shape[-2:] != (self.dims.agents, self.dims.obs):
-            raise InputError(
-                f"{self._name}: obs ends in {obs.shape[-2:]}; this model has {self.dims.agents} agents with "
-                f"{self.dims.obs} features."
-            )
+        """The action of every agent at one step: the policy's mode, or a draw where a key is given.
+
+        Takes obs [B, N, Do] and local latents z [B, N, Za]; InputError for other shapes (broadcasting would pair
+        episodes with each other's latents) and for values that are not finite.
+        """
+        wanted = {"obs": self.dims.obs, "z": self.config.local_width}
+        for name, value in {"obs": obs, "z": z}.items():
+            shape = (len(obs), self.dims.agents, wanted[name])
+            if np.shape(value) != shape:
+                raise InputError(
+                    f"{self._name}: act takes one step of every agent; {name} must have shape {shape}, and has "
+                    f"{np.shape(value)}."
+                )
+            if not np.isfinite(value).all():
+                raise InputError(f"{self._name}: {name} holds a value that is not finite.")
         scaled = (jnp.asarray(obs) - jnp.asarray(self.scale.obs_mean)[None, None]) / jnp.asarray(self.scale.obs_std)[
             None, None
         ]
@@ -100,8 +111,10 @@ class TrainedModel:
         return jax.tree.map(np.asarray, make_noise(key, self._model, batch))
 
     def _check(self, batch: TrajectoryBatch) -> None:
+        if not isinstance(batch, TrajectoryBatch):
+            raise InputError(f"{self._name} takes a TrajectoryBatch, such as dataset.batch; this is a {type(batch)}.")
         found = batch.obs.shape[2:]
-        if found != (self.dims.agents, self.dims.obs):
+        if batch.obs.ndim == 4 and found != (self.dims.agents, self.dims.obs):
             raise InputError(
                 f"{self._name} was trained on {self.dims.agents} agents with {self.dims.obs} observation features; "
                 f"this data set has {' agents with '.join(map(str, found))}. Use a data set of the same domain and "

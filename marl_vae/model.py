@@ -1,5 +1,6 @@
 """The hierarchical VAE: z_ω ~ N(0, I), z_α^i | z_ω, and a policy that sees z_ω only through z_α^i."""
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -38,7 +39,7 @@ class Model:
         if self.team not in TEAM_ENCODERS:
             raise InputError(f"model.team={self.team!r} is unknown; choose one of {', '.join(TEAM_ENCODERS)}.")
         widths = (self.joint_width, self.local_width, self.hidden, self.decoder_hidden)
-        if min(widths) < 1 or self.min_std <= 0:
+        if min(widths) < 1 or not 0 < self.min_std < math.inf:
             raise InputError(f"model widths must be at least 1 and min_std above 0; got {widths}, {self.min_std}.")
 
 

@@ -1,5 +1,6 @@
 """Annealing of the KL weights, one schedule a level."""
 
+import math
 from dataclasses import dataclass, field
 
 import jax.numpy as jnp
@@ -37,9 +38,9 @@ class Cyclical:
     def __post_init__(self) -> None:
         if self.shape not in SHAPES:
             raise InputError(f"schedule shape {self.shape!r} is unknown; choose one of {', '.join(SHAPES)}.")
-        if self.cycles < 1 or not 0 <= self.ratio <= 1 or self.maximum < 0:
+        if self.cycles < 1 or not 0 <= self.ratio <= 1 or not 0 <= self.maximum < math.inf:
             raise InputError(
-                f"schedule needs cycles >= 1, 0 <= ratio <= 1 and maximum >= 0; it has cycles={self.cycles}, "
+                f"schedule needs cycles >= 1, 0 <= ratio <= 1 and a finite maximum >= 0; it has cycles={self.cycles}, "
                 f"ratio={self.ratio}, maximum={self.maximum}."
             )
 

@@ -1,5 +1,6 @@
 """The training loop: many steps a dispatch, models compared at cycle ends, resumable bit for bit."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,9 +42,14 @@ class Train:
 
     def __post_init__(self) -> None:
         if min(self.steps, self.batch, self.steps_per_dispatch, self.eval_every, self.patience) < 1:
-            raise InputError(f"train: steps, batch, patience and intervals must be at least 1; got {vars(self)}.")
-        if self.learning_rate <= 0 or self.clip <= 0:
-            raise InputError(f"train: learning_rate and clip must be above 0; got {self.learning_rate}, {self.clip}.")
+            raise InputError(
+                f"train: steps={self.steps}, batch={self.batch}, patience={self.patience}, steps_per_dispatch="
+                f"{self.steps_per_dispatch} and eval_every={self.eval_every} must all be at least 1."
+            )
+        if not (0 < self.learning_rate < math.inf and 0 < self.clip < math.inf):
+            raise InputError(
+                f"train: learning_rate and clip must be finite and above 0; got {self.learning_rate} and {self.clip}."
+            )
         chunk = self.steps_per_dispatch
         for name in ("steps", "eval_every"):
             value = getattr(self, name)
@@ -166,6 +172,10 @@ def fit(
             if ends or after % cfg.eval_every == 0:
                 state = judge(state, after, ends, lambda extra: _tell(waiting, task, log, report, extra))
                 checkpoints.save(state, scale)
+    except TrainingDiverged as error:
+        kept = checkpoints.latest()
+        what = "No checkpoint was written yet." if kept is None else f"The checkpoint of step {kept} is kept."
+        raise TrainingDiverged(f"{error} {what}") from None
     finally:
         log.close()
     return state
@@ -186,8 +196,8 @@ def _row(step: int, trace: Terms, task: Task) -> dict[str, Any]:
         wrong = np.flatnonzero(~np.isfinite(values))
         if len(wrong):
             raise TrainingDiverged(
-                f"{name} became {values[wrong[0]]} at step {first + int(wrong[0])}. The last good checkpoint is kept; "
-                "lower train.learning_rate or train.clip, or look for extreme values in the data."
+                f"{name} became {values[wrong[0]]} at step {first + int(wrong[0])}. Lower "
+                "train.learning_rate or train.clip under another name=, or look for extreme values in the data."
             )
     recon, joint, local = (float(values.mean()) for values in trace)
     levels = {"omega": task.schedule.joint, "alpha": task.schedule.local}

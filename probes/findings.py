@@ -82,7 +82,8 @@ def _compared(own: Row, block: list[Row]) -> list[str]:
     controlled = not math.isnan(own["minus_control"])
     if own["minus_control_low"] > 0:
         beaten.append("its negative control")
-    said = [f"beats {_listed(beaten)}" if beaten else "beats none of the rows it is compared with"]
+    said = [] if own["ci_low"] > own["chance"] else ["NOT clearly above chance"]
+    said.append(f"beats {_listed(beaten)}" if beaten else "beats none of the rows it is compared with")
     if controlled and not own["minus_control_low"] > 0:
         said.append("NOT told apart from its negative control")
     if better:

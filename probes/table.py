@@ -11,7 +11,7 @@ import pandas as pd
 from jaxtyping import Float, Int32
 from joblib import Parallel, delayed
 
-from data_gen.trajectory import SPLITS, Features, InputError, Labels, RowIndex, TrajectoryBatch
+from data_gen.trajectory import SPLITS, Dataset, Features, InputError, Labels, RowIndex, TrajectoryBatch
 from probes.controls import generator
 from probes.exam import Exam, Result, group_exam, majority_result, run_exam, seed_exam
 from probes.features import FEATURES, feature_sets
@@ -111,6 +111,11 @@ def check_targets(targets: tuple[Target, ...], config: Probe) -> None:
             raise InputError(f"probe.labels: '{name}' cannot be evaluated. {_reasons(chosen)} Name other labels.")
     if all(target.failure for target in targets):
         raise InputError(f"probes: the data set has no label that can be evaluated. {_reasons(targets)}")
+
+
+def check_labels(config: Probe, found: Dataset) -> None:
+    """Raise InputError, before any training, where a label to probe is not in the data set or cannot be evaluated."""
+    check_targets(make_targets(found.labels, found.rows, found.split, config.labels), config)
 
 
 def _reasons(targets: Sequence[Target]) -> str:

@@ -65,4 +65,4 @@ def test_files_hold_one_noun(file: Path) -> None:
     lines = len(file.read_text().splitlines())
     assert lines <= 300
     if file.parent.name == "launch" and "__main__" in file.read_text():
-        assert lines <= 66, "an entry point holds no logic"
+        assert lines <= 70, "an entry point holds no logic"

@@ -55,6 +55,14 @@ def remove_a_chunk(data: Path) -> None:
     next(file for file in (data / "shard-00001/arrays.zarr/actions").rglob("0") if file.is_file()).unlink()
 
 
+def nan_in_a_hand_feature(data: Path) -> None:
+    rewrite(data / "shard-00000", lambda arrays: arrays["hand"].__setitem__((3, 2), np.nan))
+
+
+def nan_in_a_reward(data: Path) -> None:
+    rewrite(data / "shard-00000", lambda arrays: arrays["rewards"].__setitem__((3, 2, 0), np.nan))
+
+
 DAMAGE = {
     "missing": (shutil.rmtree, "data"),
     "half the shards": (lambda data: shutil.rmtree(data / "shard-00001"), "1"),
@@ -64,6 +72,8 @@ DAMAGE = {
     "a byte changed": (flip_a_byte, "arrays.zarr/obs"),
     "a chunk removed": (remove_a_chunk, "arrays.zarr/actions"),
     "NaN": (nan, "feature 2"),
+    "NaN in a hand feature": (nan_in_a_hand_feature, "hand feature 'straightness'"),
+    "NaN in a reward": (nan_in_a_reward, "rewards"),
 }
 
 

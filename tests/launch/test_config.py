@@ -68,6 +68,13 @@ def test_the_default_job_is_the_one_of_the_readme() -> None:
         ("recording.seeds=47", "47 seeds"),
         ("only=[7]", "no shard 7"),
         ("data=nowhere", "nowhere"),
+        ("recording.seeds=2", "at least 3"),
+        ("train.learning_rate=nan", "learning_rate and clip must be finite"),
+        ("schedule.joint.maximum=nan", "finite maximum"),
+        ("model.min_std=inf", "min_std"),
+        ("expermient=tiny", "Did you mean 'experiment'?"),
+        ("probe.labels=return_class", "'key=[first,second]'"),
+        ("name=a b/ünï", "wants quotes"),
     ],
 )
 def test_what_is_wrong_names_itself_before_anything_is_written(

@@ -80,6 +80,46 @@ def test_another_config_of_the_same_name_is_refused(line: Path, capsys) -> None:
     assert files(line) == before
 
 
+def test_probing_anew_does_not_lock_the_run(line: Path, tmp_path: Path) -> None:
+    shutil.copytree(line, tmp_path / "first")
+    assert run("probe", f"run={tmp_path / 'first'}", "probe.labels=[progress]", "probe.probes=[linear]") == 0
+    assert set(pd.read_csv(tmp_path / "first" / "probes.csv").label) == {"progress", "training_seed", "checkpoint"}
+    assert run("pipeline", *SMALL, "name=first", f"runs={tmp_path}") == 0
+    assert (tmp_path / "first" / "probes.csv").read_bytes() == (line / "probes.csv").read_bytes()
+
+
+def test_verbs_say_what_does_not_fit(line: Path) -> None:
+    found, model = read_dataset(line / "data"), marl_vae.load(line)
+    some = take(found.batch, np.arange(4, dtype=np.int32))
+    z = model.embed(some).alpha_mean
+    for obs, local, said in (
+        (some.obs, z, "one step of every agent"),
+        (some.obs[:, 0], z[:2], "z must have shape"),
+        (some.obs[:, 0], z[..., :1], "z must have shape"),
+        (some.obs[:, 0] * np.nan, z, "not finite"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            model.act(obs, local)
+    with pytest.raises(ValueError, match="takes a TrajectoryBatch"):
+        model.embed(found)
+    with pytest.raises(ValueError, match="at least one"):
+        model.elbo(some, key=jax.random.key(0), samples=0)
+
+
+def test_a_damaged_checkpoint_is_refused(line: Path, tmp_path: Path) -> None:
+    """Every byte of the parameters counts, and tensorstore alone does not notice a changed one."""
+    for place in (0.2, 0.5, 0.8):
+        copy = tmp_path / str(place)
+        shutil.copytree(line / "checkpoints", copy / "checkpoints")
+        step = max(copy.glob("checkpoints/[0-9]*"), key=lambda path: int(path.name))
+        largest = max((step / "best").rglob("d/*"), key=lambda path: path.stat().st_size)
+        content = bytearray(largest.read_bytes())
+        content[int(len(content) * place)] ^= 0x40
+        largest.write_bytes(content)
+        with pytest.raises(ValueError, match="cannot be read"):
+            marl_vae.load(copy)
+
+
 def test_stages_one_by_one_give_the_same_as_the_pipeline(line: Path, tmp_path: Path) -> None:
     where = [f"runs={tmp_path}", "name=first"]
     assert run("generate", "only=[1]", *SMALL_DATA, *where) == 0

@@ -20,9 +20,7 @@ def test_the_config_is_kept_and_another_one_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="train.batch is 64 there and 8 here"):
         with claim(run, {"train": Train(batch=8)}, {"train": 0}):
             pass
-    with claim(run, {"train": Train(batch=8)}, {"train": 0}, replace=True):
-        pass
-    assert config_of(run) == {"train": vars(Train(batch=8)), "data": None}
+    assert config_of(run) == {"train": vars(Train()), "data": None}
 
 
 def test_a_stage_adds_its_own_sections(tmp_path: Path) -> None:
@@ -62,6 +60,26 @@ def test_a_lock_dies_with_its_process(tmp_path: Path) -> None:
         other.kill()
         other.wait()
         with claim(tmp_path, {"data": None}, {}):
+            pass
+
+
+def test_many_recorders_may_start_at_once(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from launch.rundir import claim\n"
+        "for n in range(20):\n"
+        f"    with claim(Path({str(tmp_path)!r}), {{'data': None}}, {{'n': n}}, share=True): pass"
+    )
+    others = [subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) for _ in range(4)]
+    assert [(other.communicate()[1], other.returncode) for other in others] == [(b"", 0)] * 4
+    notes = json.loads((tmp_path / "provenance.json").read_text())
+    assert sorted(note["seeds"]["n"] for note in notes) == list(range(20))
+
+
+@pytest.mark.parametrize("name", ["file", "file/below", "x" * 300])
+def test_what_cannot_be_a_folder_is_said(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be made a run's folder"):
+        with claim(tmp_path / name, {}, {}):
             pass
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from data_gen.trajectory import InputError
 from launch.log import Logging, logging_to
+from launch.rundir import config_of
 from tests.launch.commands import SMALL_DATA, run
 
 TRAIN = [
@@ -30,8 +31,10 @@ def test_jobs_have_their_own_folders_and_wandb_runs_and_one_may_fail(data: Path,
     assert run("train", *jobs, *TRAIN, "name=swept", f"runs={tmp_path}", "logger=wandb") == 2
     error = capsys.readouterr().err
     assert error.count("error: ") == 2 and "nothing" in error
+    assert "1 job(s)" not in error and "2 job(s) of the sweep failed" in error
     done = sorted(path.parent.name for path in (tmp_path / "swept").glob("*/metrics.jsonl"))
-    assert len(done) == 2 and "train.seed=0" in done[0] and "train.seed=1" in done[1]
+    assert len(done) == 2 and all(len(name) < 120 for name in done)
+    assert {config_of(tmp_path / "swept" / name)["train"]["seed"] for name in done} == {0, 1}
     logs = sorted((tmp_path / "swept").glob("*/wandb/offline-run-*/*.wandb"))
     assert len(logs) == len({log.stem for log in logs}) == 2
     for log in logs:
