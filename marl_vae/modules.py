@@ -33,8 +33,7 @@ def summarise(
 ) -> list[Float[Array, "_ H4"]]:
     """Last state and mean state of every cell in both directions, over real steps only.
 
-    One scan carries all cells: on a CPU a scan's cost is mostly its steps, so the levels share them. A masked step
-    leaves the state as it was, so padding at either end changes nothing.
+    One scan carries all cells. A masked step leaves the state as it was, so padding at either end changes nothing.
     """
     gates = [cell.gates(x) for cell, x in zip(cells, inputs, strict=True)]
     real = [jnp.stack([mask, mask[:, ::-1]]).transpose(2, 0, 1)[..., None] for mask in masks]
