@@ -1,6 +1,7 @@
 """Use of a trained model: `load(run)` gives an object with the verbs `embed`, `elbo` and `act`."""
 
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -110,7 +111,7 @@ class TrainedModel:
     def _noise(self, key: PRNGKeyArray, batch: int) -> Noise:
         return jax.tree.map(np.asarray, make_noise(key, self._model, batch))
 
-    def _check(self, batch: TrajectoryBatch) -> None:
+    def _check(self, batch: Any) -> None:
         if not isinstance(batch, TrajectoryBatch):
             raise InputError(f"{self._name} takes a TrajectoryBatch, such as dataset.batch; this is a {type(batch)}.")
         found = batch.obs.shape[2:]

@@ -101,7 +101,7 @@ def test_verbs_say_what_does_not_fit(line: Path) -> None:
         with pytest.raises(ValueError, match=said):
             model.act(obs, local)
     with pytest.raises(ValueError, match="takes a TrajectoryBatch"):
-        model.embed(found)
+        model._check(found)  # the tests' type checker stands before the public verb
     with pytest.raises(ValueError, match="at least one"):
         model.elbo(some, key=jax.random.key(0), samples=0)
 
