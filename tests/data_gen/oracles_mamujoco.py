@@ -26,8 +26,10 @@ def make_env(name: str, obsk: int, gym_env=None):
     """The oracle at one depth; depths share a physics where `gym_env` is given."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # its imports and rendering set-up
+        import mujoco
         from gymnasium_robotics import mamujoco_v1
 
+        mujoco.set_mju_user_warning(print)  # else MuJoCo leaves a log file in the working folder
         body, partition = name.split()
         return mamujoco_v1.parallel_env(body, partition, agent_obsk=obsk, gym_env=gym_env)
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from data_gen.engines import environments
+from data_gen.engines.bodies import BODIES, reward_terms
 from data_gen.engines.engine import open_engine
 from data_gen.engines.scenarios import SCENARIOS, make_scenario
-from tests.data_gen.oracles_mamujoco import STEPS, Rollout, play_oracle
+from tests.data_gen.oracles_mamujoco import STEPS, Rollout, make_env, play_oracle
 
 FLING = {"Walker2d": 9.0, "Hopper": 9.0}  # rad/s; else their clip at 10 is never met before they fall
 DEPTHS = (0, 1, 2, None)
@@ -98,3 +99,29 @@ def test_the_oracle_meets_every_clip_and_cost() -> None:
     assert max(local) > 10.1, "MaMuJoCo shows Walker2d's velocities past Gymnasium's clip"
     assert max(state[27:].max() for state in oracle("Ant 4x2").states) == 1
     assert max(abs(state[-78:]).max() for state in oracle("Humanoid 9|8").states) > 1
+
+
+@pytest.mark.parametrize("name", ("Ant 4x2", "Hopper 3x1", "Walker2d 2x3", "Humanoid 9|8"))
+def test_health_and_contact_cost_at_their_edges(name: str) -> None:
+    """Gymnasium's own properties, on states that a rollout seldom meets."""
+    base, body = make_env(name, 0).single_agent_env.unwrapped, BODIES[name.split()[0]]
+    edges = np.array([0.2, 0.7, 0.8, 1.0, 2.0, -0.2, -1.0, 100.0, -100.0])
+    values = np.concatenate([edges, edges - 1e-9, edges + 1e-9, [1.4, 0.0, np.nan]])
+    healths = []
+    for place in range(body.nq + body.nv):
+        for value in values:
+            state = np.concatenate([base.init_qpos, base.init_qvel])
+            state[place] = value
+            base.data.qpos[:], base.data.qvel[:] = state[: body.nq], state[body.nq :]
+            fields = {"qpos": base.data.qpos[None].copy(), "qvel": base.data.qvel[None].copy()}
+            healths.append(bool(base.is_healthy))
+            assert bool(body.is_healthy(fields, np)[0]) == healths[-1], (place, value)
+    assert 0 < np.mean(healths) < 1
+    if body.contact_weight:
+        rng = np.random.default_rng(5)
+        still = {field: np.zeros((1, *getattr(base.data, field).shape)) for field in body.fields}
+        for scale in (0.3, 30.0, 3e4):
+            base.data.cfrc_ext[:] = rng.normal(0, scale, base.data.cfrc_ext.shape)
+            after = still | {"cfrc_ext": base.data.cfrc_ext[None].copy()}
+            terms = reward_terms(body, still, after, np.zeros((1, body.nu)), np)
+            np.testing.assert_allclose(terms.contact[0], base.contact_cost, rtol=1e-9)
