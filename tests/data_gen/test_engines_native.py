@@ -4,6 +4,7 @@ import os
 import sys
 
 import jax
+import mujoco
 import numpy as np
 import pytest
 
@@ -55,6 +56,7 @@ def test_reset_touches_only_the_mask() -> None:
 
 def test_failed_physics_is_seen_though_mujoco_resets(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
+    mujoco.set_mju_user_warning(None)  # the oracle sets one too
     engine, states = started("HalfCheetah", 3)
     scenario = make_scenario("HalfCheetah 2x3")
     running, _ = environments.begin(scenario, engine, *states)
