@@ -147,3 +147,20 @@ def test_bad_settings_are_named(monkeypatch) -> None:
     monkeypatch.delitem(sys.modules, "data_gen.engines.native")
     with pytest.raises(InputError, match=r"package 'mujoco' is not installed. Run: pip install 'marl-vae\[mujoco\]'"):
         open_engine("native", hopper, 2)
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_switching_islands_off_changes_nothing(name: str) -> None:
+    engine, states = started(name, 1)
+    model, controls = load_model(BODIES[name]), np.random.default_rng(4).uniform(-1, 1, (60, 1, BODIES[name].nu))
+    data = mujoco.MjData(model)
+    assert model.opt.disableflags != engine.model.opt.disableflags
+    data.qpos[:], data.qvel[:] = states[0][0], states[1][0]
+    mujoco.mj_forward(model, data)
+    physics = engine.begin(*states)
+    for control in controls:
+        physics = engine.step(physics, control)
+        data.ctrl[:] = control[0]
+        mujoco.mj_step(model, data, engine.body.frame_skip)
+    np.testing.assert_array_equal(physics.fields["qpos"][0], data.qpos)
+    engine.close()
