@@ -1,0 +1,1 @@
+"""Bodies whose joints belong to different agents, and the physics engines that move them."""
