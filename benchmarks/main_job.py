@@ -29,7 +29,7 @@ def bar(what: str, value: float, reached: bool) -> bool:
 
 
 def run(experiment: list[str], runs: Path) -> tuple[float, float]:
-    """Seconds and peak GiB of one pipeline, workers of the probes included in neither but the largest process."""
+    """Seconds of one pipeline, and peak GiB of the largest process among those run so far."""
     start = time.perf_counter()
     command = [sys.executable, "-m", "launch.pipeline", *experiment, f"runs={runs}"]
     subprocess.run(command, check=True, stdout=(runs / "log.txt").open("w"))

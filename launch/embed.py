@@ -7,10 +7,11 @@ from data_gen.store import read_group, write_group
 from data_gen.trajectory import SPLITS, Dataset, TrajectoryBatch
 from launch.log import NoLogger
 from launch.progress import progress
-from launch.rundir import provenance, write_text
+from launch.rundir import provenance
 from marl_vae import load
 from marl_vae.diagnostics import Usage, sentences, usage
 from marl_vae.embed import as_arrays
+from marl_vae.files import write_text
 
 
 def embed(

@@ -26,8 +26,6 @@ from launch.schema import CONF, register, typed
 from marl_vae.train import TrainingDiverged
 
 GROUP_OPTION = r"Could not find '([^']+)'.*Available options in '([^']+)': (.*?)(?: Config search.*)?$"
-
-
 NO_GROUP = r"Could not override '([^']+)'. No match in the defaults list"
 LONGEST = 100  # characters of a sweep folder's name; a file system takes 255 bytes
 
@@ -40,7 +38,6 @@ def enter(config: str, stage: Callable[[Any], None]) -> None:
     """Compose `conf/<config>.yaml` with the command line and run the stage on it, once or once a job of a sweep."""
     os.environ["HYDRA_FULL_ERROR"] = "1"  # hydra then raises, where it would print a traceback and exit with 1
     register()
-
     codes = []
 
     def job(cfg) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, cast
 
 import pandas as pd
-import yaml
 
 from data_gen.trajectory import InputError
+from launch.rundir import config_of
 
 KINDS = ("none", "wandb")
 MODES = ("online", "offline", "disabled")
@@ -108,7 +108,7 @@ def logging_to(cfg: Logging, run: Path, group: str) -> Iterator[NoLogger]:
     if cfg.kind == "none":
         yield NoLogger()
         return
-    logger = WandbLogger(cfg, run, yaml.safe_load((run / "config.yaml").read_text()), group)
+    logger = WandbLogger(cfg, run, config_of(run), group)
     try:
         yield logger
     except BaseException:

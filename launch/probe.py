@@ -10,9 +10,10 @@ from launch.entry import enter
 from launch.log import NoLogger, logging_to
 from launch.progress import progress
 from launch.report import report
-from launch.rundir import claim, config_of, data_of, write_text
+from launch.rundir import claim, config_of, data_of
 from launch.schema import Probing
 from marl_vae import load_untrained
+from marl_vae.files import write_text
 from probes.findings import format_table
 from probes.probe import Probe
 from probes.table import check_labels, probe_table

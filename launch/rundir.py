@@ -3,7 +3,6 @@
 import fcntl
 import importlib.metadata
 import json
-import os
 import platform
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from typing import Any
 import yaml
 
 from data_gen.trajectory import InputError
+from marl_vae.files import write_text
 
 PACKAGES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy", "scikit-learn", "zarr", "hydra-core")
 
@@ -85,13 +85,6 @@ def config_of(run: Path) -> dict[str, Any]:
 def data_of(run: Path) -> Path:
     """The data set that a run was trained on: the one that its config names, or its own."""
     return Path(config_of(run).get("data") or run / "data")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    partial = path.with_suffix(".partial")
-    partial.write_text(text)
-    os.replace(partial, path)
 
 
 def _note(path: Path, entry: dict[str, Any]) -> None:

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,9 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import orbax.checkpoint as ocp
-from jaxtyping import Array, Float, Int, PyTree
+from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from data_gen.trajectory import ActionSpec, InputError
+from marl_vae.files import write_text
 from marl_vae.model import Dims, Model
 from marl_vae.normalise import Normaliser
 
@@ -30,7 +30,7 @@ class TrainState(NamedTuple):
     best_bound: Float[Array, ""]
     best_step: Int[Array, ""]
     stale_cycles: Int[Array, ""]
-    finished: Int[Array, ""]
+    finished: Bool[Array, ""]
 
 
 class Description(NamedTuple):
@@ -58,10 +58,11 @@ class Checkpoints:
 
     def save(self, state: TrainState, scale: Normaliser) -> None:
         """Write a state under its step; one that is there already is the same, bit for bit, and stays."""
-        last, best = _split(state)
+        last, params = _split(state)
+        best = {"params": params, "scale": scale._asdict()}
         args = ocp.args.Composite(
             last=ocp.args.StandardSave(last),
-            best=ocp.args.StandardSave(best := {"params": best, "scale": scale._asdict()}),
+            best=ocp.args.StandardSave(best),
             digest=ocp.args.JsonSave({"last": _digest(last), "best": _digest(best)}),
         )
         self._manager.save(int(state.step), args=args)
@@ -132,9 +133,7 @@ def write_description(directory: Path, description: Description) -> None:
         _refuse_other(path, json.loads(path.read_text()), new)
         return
     directory.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(new, indent=1))
-    os.replace(partial, path)
+    write_text(path, json.dumps(new, indent=1))
 
 
 def read_description(directory: Path) -> Description:

@@ -114,9 +114,10 @@ def fit_without_latents(
         carry = advance(carry)
         now = carry[0]
         value = float(in_pieces(partial(judge, now), validation).sum())
-        stale = 0 if value > best_value else stale + 1
         if value > best_value:
-            best, best_value = now, value
+            best, best_value, stale = now, value, 0
+        else:
+            stale += 1
         report((number + 1) / ROUNDS)
         if stale == PATIENCE:
             break
@@ -153,11 +154,7 @@ def _round(likelihood, optimiser, key, data, rows, carry):
 def key_figures(found: Usage) -> list[tuple[str, str, str]]:
     """Name, value and meaning of each figure."""
     return [
-        (
-            "active units of z_omega",
-            str(found.active_omega),
-            "dimensions whose mean varies over test episodes",
-        ),
+        ("active units of z_omega", str(found.active_omega), "dimensions whose mean varies over test episodes"),
         ("active units of z_alpha", str(found.active_alpha), "the same, within each agent"),
         ("KL of z_omega", f"{found.kl_omega:.2f}", "nats an episode"),
         ("KL of z_alpha", f"{found.kl_alpha:.2f}", "nats an episode, all agents together"),

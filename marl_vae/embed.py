@@ -14,9 +14,9 @@ from marl_vae.batching import in_pieces
 from marl_vae.checkpoint import Checkpoints, read_description
 from marl_vae.latents import Embeddings, Gaussian, draw
 from marl_vae.model import HierarchicalVAE
-from marl_vae.normalise import Normaliser, scaled_obs
-from marl_vae.objective import Noise, Terms, bound_terms, make_noise
-from marl_vae.policy import action_log_likelihood, gaussian_policy
+from marl_vae.normalise import Normaliser, scale_obs
+from marl_vae.objective import Noise, Terms, bound_terms, make_noise, reconstruction
+from marl_vae.policy import gaussian_policy
 
 
 def embeddings(model: HierarchicalVAE, scale: Normaliser, batch: TrajectoryBatch) -> Embeddings:
@@ -36,8 +36,7 @@ def _crossed(
     model: HierarchicalVAE, scale: Normaliser, batch: TrajectoryBatch, other: TrajectoryBatch, noise: Noise
 ) -> Float[Array, " B"]:
     found = model.infer(*model.features(scale, other), noise.joint, noise.local)
-    out = model.decode(scaled_obs(scale, batch), found.z_local)
-    return action_log_likelihood(out, batch, model.dims.action, scale, model.config.min_std).sum((1, 2))
+    return reconstruction(model, scale, batch, found.z_local)
 
 
 class TrainedModel:
@@ -95,10 +94,7 @@ class TrainedModel:
                 )
             if not np.isfinite(value).all():
                 raise InputError(f"{self._name}: {name} holds a value that is not finite.")
-        scaled = (jnp.asarray(obs) - jnp.asarray(self.scale.obs_mean)[None, None]) / jnp.asarray(self.scale.obs_std)[
-            None, None
-        ]
-        out = self._model.decode(scaled[:, None], jnp.asarray(z))[:, 0]
+        out = self._model.decode(scale_obs(self.scale, jnp.asarray(obs)[:, None]), jnp.asarray(z))[:, 0]
         if self.dims.action.kind == "discrete":
             return jnp.argmax(out, -1) if key is None else jax.random.categorical(key, out)
         policy = gaussian_policy(out, self.scale, self.config.min_std)

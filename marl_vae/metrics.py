@@ -1,9 +1,10 @@
 """`metrics.jsonl`: one JSON object a line, in order of steps, never ahead of the checkpoint that a run resumes from."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
+
+from marl_vae.files import write_text
 
 
 class MetricsLog:
@@ -12,9 +13,7 @@ class MetricsLog:
     def __init__(self, path: Path, step: int):
         kept = [row for row in read_metrics(path) if row["step"] <= step] if path.exists() else []
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(".partial")
-        partial.write_text("".join(json.dumps(row) + "\n" for row in kept))
-        os.replace(partial, path)
+        write_text(path, "".join(json.dumps(row) + "\n" for row in kept))
         self._file = path.open("a")
 
     def append(self, row: dict[str, Any]) -> None:

@@ -34,9 +34,14 @@ def _moments(values: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return real.mean(0).astype(np.float32), np.where(std > 1e-6, std, 1.0).astype(np.float32)
 
 
+def scale_obs(scale: Normaliser, obs: Float[AnyArray, "B T N Do"]) -> Float[Array, "B T N Do"]:
+    """Observations at zero mean and unit scale."""
+    return (obs - _wide(scale.obs_mean)) / _wide(scale.obs_std)
+
+
 def scaled_obs(scale: Normaliser, batch: TrajectoryBatch) -> Float[Array, "B T N Do"]:
-    """Observations at zero mean and unit scale; zero where the agent is absent."""
-    return jnp.where(batch.mask[..., None], (batch.obs - _wide(scale.obs_mean)) / _wide(scale.obs_std), 0.0)
+    """The batch's observations, scaled; zero where the agent is absent."""
+    return jnp.where(batch.mask[..., None], scale_obs(scale, batch.obs), 0.0)
 
 
 def scaled_actions(scale: Normaliser, batch: TrajectoryBatch) -> Float[Array, "B T N A"]:

@@ -38,14 +38,20 @@ def make_noise(key: PRNGKeyArray, model: HierarchicalVAE, batch: int) -> Noise:
     )
 
 
+def reconstruction(
+    model: HierarchicalVAE, scale: Normaliser, batch: TrajectoryBatch, z_local: Float[Array, "B N Za"]
+) -> Float[Array, " B"]:
+    """Σ_it log π(a_t^i | o_t^i, z_α^i) in nats of each trajectory."""
+    out = model.decode(scaled_obs(scale, batch), z_local)
+    return action_log_likelihood(out, batch, model.dims.action, scale, model.config.min_std).sum((1, 2))
+
+
 def bound_terms(model: HierarchicalVAE, scale: Normaliser, batch: TrajectoryBatch, noise: Noise) -> Terms:
     """One-sample estimates of the three terms of design.md §2 (after Tang et al. 2022); both KLs in closed form."""
     found = model.infer(*model.features(scale, batch), noise.joint, noise.local)
-    out = model.decode(scaled_obs(scale, batch), found.z_local)
-    fit = action_log_likelihood(out, batch, model.dims.action, scale, model.config.min_std)
     present = batch.mask.any(1)[..., None]
     return Terms(
-        recon=fit.sum((1, 2)),
+        recon=reconstruction(model, scale, batch, found.z_local),
         kl_joint=kl(found.joint, standard_normal(found.joint)),
         kl_local=jnp.where(present, kl(found.local, found.local_prior), 0.0),
     )

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from flax import nnx
-from jaxtyping import PyTree, Scalar
+from jaxtyping import PRNGKeyArray, PyTree, Scalar
 
 from data_gen.trajectory import InputError, TrajectoryBatch, check_batch, to_device
 from marl_vae.batching import epoch_rows, in_pieces, rows_on_device
@@ -21,7 +21,7 @@ from marl_vae.embed import embeddings
 from marl_vae.metrics import MetricsLog
 from marl_vae.model import Dims, HierarchicalVAE, Model
 from marl_vae.normalise import Normaliser, fit_normaliser
-from marl_vae.objective import Terms, bound, bound_terms, make_noise
+from marl_vae.objective import Noise, Terms, bound, bound_terms, make_noise
 from marl_vae.schedule import Schedule, beta, ends_cycle
 
 ORDER, NOISE, VALIDATION = range(3)
@@ -70,6 +70,7 @@ class Program(NamedTuple):
 
     start: Callable[[], TrainState]
     advance: Callable[[TrainState, TrajectoryBatch], tuple[TrainState, Terms]]
+    noise: Callable[[PRNGKeyArray, int], Noise]
     terms: Callable[[PyTree, TrajectoryBatch, Any], Terms]
     embed: Callable[[PyTree, TrajectoryBatch], Any]
 
@@ -102,6 +103,7 @@ def make_program(model: Model, dims: Dims, scale: Normaliser, schedule: Schedule
     return Program(
         start=lambda: _first_state(params, optimiser.init(params)),
         advance=jax.jit(advance),
+        noise=lambda key, size: make_noise(key, nnx.merge(graph, params), size),
         terms=jax.jit(lambda params, batch, noise: bound_terms(nnx.merge(graph, params), scale, batch, noise)),
         embed=jax.jit(lambda params, batch: embeddings(nnx.merge(graph, params), scale, batch)),
     )
@@ -170,7 +172,8 @@ def fit(
             waiting.append((after, trace))
             ends = ends_cycle(task.schedule.joint, step, after, cfg.steps)
             if ends or after % cfg.eval_every == 0:
-                state = judge(state, after, ends, lambda extra: _tell(waiting, task, log, report, extra))
+                state, extra = judge(state, after, ends)
+                _tell(waiting, task, log, report, extra)
                 checkpoints.save(state, scale)
     except TrainingDiverged as error:
         kept = checkpoints.latest()
@@ -212,21 +215,21 @@ def _row(step: int, trace: Terms, task: Task) -> dict[str, Any]:
     }
 
 
-def _judge(program: Program, validation: TrajectoryBatch, task: Task) -> Callable[..., TrainState]:
+def _judge(
+    program: Program, validation: TrajectoryBatch, task: Task
+) -> Callable[[TrainState, int, bool], tuple[TrainState, dict[str, Any]]]:
     """The validation bound at β = 1 with noise fixed for the whole run, and what follows from it at a cycle's end."""
     key = jax.random.fold_in(jax.random.fold_in(jax.random.key(task.train.seed), 1), VALIDATION)
-    net = HierarchicalVAE(task.model, task.dims, rngs=nnx.Rngs(0))
-    noise = jax.tree.map(np.asarray, make_noise(key, net, len(validation.mask)))
+    noise = jax.tree.map(np.asarray, program.noise(key, len(validation.mask)))
 
-    def judge(state: TrainState, step: int, ends: bool, tell: Callable[[dict[str, Any]], None]) -> TrainState:
+    def judge(state: TrainState, step: int, ends: bool) -> tuple[TrainState, dict[str, Any]]:
         terms = in_pieces(lambda batch, noise: program.terms(state.params, batch, noise), validation, noise)
         latents = in_pieces(lambda batch: program.embed(state.params, batch), validation)
         value = float(bound(terms, 1.0, 1.0).mean())
         units = active_units(latents, validation.mask)
         extra = {"val_bound": value, "active_omega": int(units.omega.sum()), "active_alpha": int(units.alpha.sum())}
         state = compare(state, step, jnp.float32(value), task.train) if ends else state
-        tell(extra | ({"cycle_end": True, "best_step": int(state.best_step)} if ends else {}))
-        return state
+        return state, extra | ({"cycle_end": True, "best_step": int(state.best_step)} if ends else {})
 
     return judge
 
