@@ -37,13 +37,15 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             run = Path(folder)
             schedule = Schedule(joint=Cyclical(maximum=joint), local=Cyclical(maximum=local))
-            state = fit(parts[0], parts[1], Task(Model(), dims, schedule, Train(), digest(DATA)), run, lambda row: None)
+            task = Task(Model(), dims, found.features, schedule, Train(), digest(DATA))
+            state = fit(parts[0], parts[1], task, run, lambda row: None)
             latents, untrained = load(run).embed(found.batch), load_untrained(run, seed=0).embed(found.batch)
             test = load(run).embed(parts[2])
             spread = load(run).elbo(parts[2], key=jax.random.key(0)).kl_joint.sum(-1).mean()
         table = probe_table(
             Probe(labels=LABELS, probes=["linear"], permutations=0),
             batch=found.batch,
+            features=found.features,
             rows=found.rows,
             split=found.split,
             labels=found.labels,

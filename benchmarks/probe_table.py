@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from joblib.externals.loky import get_reusable_executor
 
-from data_gen.trajectory import Features, Labels, LabelSpec, RowIndex, TrajectoryBatch
+from data_gen.trajectory import ActionSpec, Features, Labels, LabelSpec, RowIndex, TrajectoryBatch, all_real
 from probes.probe import Probe
 from probes.table import probe_table
 
@@ -57,6 +57,7 @@ def planted(rng: np.random.Generator) -> dict:
     columns = (np.arange(n), seed, checkpoint, np.zeros(n))
     return {
         "batch": batch,
+        "features": all_real(N, DO, ActionSpec("continuous", DA)),
         "rows": RowIndex(*(column.astype(np.int32) for column in columns)),
         "split": np.repeat([0, 1, 2], [24, 8, 16])[seed].astype(np.int32),
         "labels": Labels(values=values, specs=specs),

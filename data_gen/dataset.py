@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int32
 
+from data_gen.feature_mask import feature_mask_of
 from data_gen.shard import Shard
 from data_gen.split import split_groups
 from data_gen.store import AlreadyThere, Arrays, read_group, read_manifest, write_group
@@ -54,6 +55,7 @@ def write_shard(root: Path, index: int, n_shards: int, shard: Shard, provenance:
     if not 0 <= index < n_shards:
         raise InputError(f"{where}: shard {index} is outside 0..{n_shards - 1}.")
     check_batch(shard.batch, shard.action, str(where))
+    feature_mask_of(shard.meta, shard.batch, shard.action, str(where))
     attrs = {
         "index": index,
         "n_shards": n_shards,
@@ -97,6 +99,7 @@ def read_dataset(root: Path) -> Dataset:
     labels = _labels_of(arrays, head["label_specs"], root)
     return Dataset(
         batch=batch,
+        features=feature_mask_of(meta, batch, action, str(root)),
         rows=rows,
         outcomes=Outcomes(*(arrays[name] for name in Outcomes._fields)),
         labels=labels,

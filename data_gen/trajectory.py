@@ -3,11 +3,12 @@
 Letters: B episodes, T steps, N agents, Do observation, Da action, F features.
 """
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float32, Int32
+from jaxtyping import Array, Bool, Float32, Int32, Shaped
 
 if TYPE_CHECKING:
     AnyArray = Any  # a type checker cannot see that both kinds share the operators used on them
@@ -77,10 +78,21 @@ class ActionSpec(NamedTuple):
     size: int
 
 
+class FeatureMask(NamedTuple):
+    """True where a feature is real for that agent; agents of different widths are padded with zeros.
+
+    For discrete actions Da is the number of choices.
+    """
+
+    obs: Bool[np.ndarray, "N Do"]
+    actions: Bool[np.ndarray, "N Da"]
+
+
 class Dataset(NamedTuple):
     """A whole data set in host memory. `split` numbers `SPLITS` per row; a group never straddles it."""
 
     batch: TrajectoryBatch
+    features: FeatureMask
     rows: RowIndex
     outcomes: Outcomes
     labels: Labels
@@ -131,6 +143,59 @@ def _check_finite(values: np.ndarray, mask: np.ndarray, what: str) -> None:
             f"{what} is {values[b, t, n, f]} at episode {b}, step {t}, agent {n}, feature {f}, and "
             f"{len(wrong)} value(s) in all. Mask the steps that were not observed, or repair the values."
         )
+
+
+def all_real(n_agents: int, n_obs: int, action: ActionSpec) -> FeatureMask:
+    """The mask of agents that all have every feature."""
+    return FeatureMask(obs=np.ones((n_agents, n_obs), bool), actions=np.ones((n_agents, action.size), bool))
+
+
+def check_features(batch: TrajectoryBatch, features: FeatureMask, action: ActionSpec, where: str) -> None:
+    """Raise InputError where the mask does not fit the batch, or padding holds a value at a real step."""
+    n_agents, n_obs = batch.obs.shape[2:]
+    for name, real, width in (("obs", features.obs, n_obs), ("actions", features.actions, action.size)):
+        if real.dtype != bool or real.shape != (n_agents, width):
+            raise InputError(
+                f"{where}: the feature mask of {name} is {real.dtype}{list(real.shape)}; it must be "
+                f"bool{[n_agents, width]}, a row an agent and a column a feature. Record the data set again."
+            )
+    _check_padding(batch.obs, batch.mask, features.obs, f"{where}: obs")
+    if action.kind == "continuous":
+        _check_padding(batch.actions, batch.mask, features.actions, f"{where}: actions")
+        return
+    wrong = np.argwhere(~features.actions)
+    if len(wrong):
+        n, choice = wrong[0]
+        raise InputError(
+            f"{where}: the feature mask takes choice {choice} from agent {n}, which is not supported for discrete "
+            f"actions. Give every agent all {action.size} choices."
+        )
+
+
+def _check_padding(values: AnyArray, mask: AnyArray, real: np.ndarray, what: str) -> None:
+    for n, f in np.argwhere(~real):
+        wrong = np.argwhere((np.asarray(values[:, :, n, f]) != 0) & np.asarray(mask[:, :, n]))
+        if len(wrong):
+            b, t = wrong[0]
+            raise InputError(
+                f"{what} is {values[b, t, n, f]} at episode {b}, step {t}, agent {n}, feature {f}, which the feature "
+                f"mask calls padding. Padding must be 0: the mask is wrong, or the values are. Record the data set "
+                f"again."
+            )
+
+
+def alike_columns(
+    values: Shaped[np.ndarray, "B T N F"], mask: Bool[np.ndarray, "B T N"], real: Bool[np.ndarray, "N F"]
+) -> Iterator[tuple[Bool[np.ndarray, " F"], Shaped[np.ndarray, "K _"]]]:
+    """Each set of columns that are real for the same agents, with those agents' values at real steps.
+
+    Columns for which there is no value are left out.
+    """
+    for agents in np.unique(real, axis=1).T:
+        columns, seen = (real == agents[:, None]).all(0), mask & agents
+        if seen.any():
+            # Compressed, not indexed, which would turn the memory round and with it the order of later sums.
+            yield columns, np.compress(columns, values[seen], axis=1)
 
 
 def to_device(batch: TrajectoryBatch) -> TrajectoryBatch:

@@ -36,6 +36,7 @@ def probe(cfg: Probe, run: Path, logger: NoLogger) -> None:
         table = probe_table(
             cfg,
             batch=found.batch,
+            features=found.features,
             rows=found.rows,
             split=found.split,
             labels=found.labels,

@@ -29,7 +29,7 @@ def train(cfg: Training, run: Path, logger: NoLogger) -> bool:
             logger.metrics(row)
             tell(row["step"] / cfg.train.steps, describe(latest))
 
-        task = Task(cfg.model, dims, cfg.schedule, cfg.train, digest(root))
+        task = Task(cfg.model, dims, found.features, cfg.schedule, cfg.train, digest(root))
         state = fit(parts[0], parts[1], task, run, show)
     chosen = {"step": int(state.best_step), "val_bound": float(state.best_bound), "data": task.data}
     return embed(run, found, parts, chosen, seeds(cfg), logger)

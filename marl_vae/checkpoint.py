@@ -16,7 +16,7 @@ from marl_vae.files import write_text
 from marl_vae.model import Dims, Model
 from marl_vae.normalise import Normaliser
 
-VERSION = 1
+VERSION = 2
 KEPT = 2
 
 
@@ -121,8 +121,13 @@ def _abstract(tree: PyTree) -> PyTree:
 
 def _abstract_scale(directory: Path) -> dict[str, jax.ShapeDtypeStruct]:
     dims = read_description(directory).dims
-    sizes = {"obs_mean": dims.obs, "obs_std": dims.obs, "action_mean": dims.action.size, "action_std": dims.action.size}
-    return {name: jax.ShapeDtypeStruct((size,), jnp.float32) for name, size in sizes.items()}
+    widths = {"obs": dims.obs, "action": dims.action.size}
+    shapes = {"mean": lambda width: (width,), "std": lambda width: (width,), "real": lambda width: (dims.agents, width)}
+    return {
+        f"{name}_{kind}": jax.ShapeDtypeStruct(shape(width), jnp.float32)
+        for name, width in widths.items()
+        for kind, shape in shapes.items()
+    }
 
 
 def write_description(directory: Path, description: Description) -> None:

@@ -79,7 +79,7 @@ class TrainedModel:
     def act(
         self, obs: Float[AnyArray, "..."], z: Float[AnyArray, "..."], *, key: PRNGKeyArray | None = None
     ) -> Float[Array, "B N Da"] | Int[Array, "B N"]:
-        """The action of every agent at one step: the policy's mode, or a draw where a key is given.
+        """The action of every agent at one step: the policy's mode, or a draw where a key is given; 0 in padding.
 
         Takes obs [B, N, Do] and local latents z [B, N, Za]; InputError for other shapes (broadcasting would pair
         episodes with each other's latents) and for values that are not finite.
@@ -98,7 +98,8 @@ class TrainedModel:
         if self.dims.action.kind == "discrete":
             return jnp.argmax(out, -1) if key is None else jax.random.categorical(key, out)
         policy = gaussian_policy(out, self.scale, self.config.min_std)
-        return policy.mean if key is None else draw(policy, jax.random.normal(key, policy.mean.shape))
+        chosen = policy.mean if key is None else draw(policy, jax.random.normal(key, policy.mean.shape))
+        return chosen * jnp.asarray(self.scale.action_real)[None]
 
     def local_prior(self, z_joint: Float[AnyArray, "B Zw"]) -> Gaussian:
         """p(z_α | z_ω) of every agent."""

@@ -6,7 +6,7 @@ from jaxtyping import Array, Float
 
 from data_gen.trajectory import ActionSpec, TrajectoryBatch
 from marl_vae.latents import Gaussian, log_density
-from marl_vae.normalise import Normaliser
+from marl_vae.normalise import Normaliser, for_each_step
 
 
 def gaussian_policy(out: Float[Array, "*s A2"], scale: Normaliser, min_std: float) -> Gaussian:
@@ -22,9 +22,11 @@ def gaussian_policy(out: Float[Array, "*s A2"], scale: Normaliser, min_std: floa
 def action_log_likelihood(
     out: Float[Array, "B T N _"], batch: TrajectoryBatch, action: ActionSpec, scale: Normaliser, min_std: float
 ) -> Float[Array, "B T N"]:
-    """log π(a_t^i | ·) in nats, zero where the agent is absent."""
+    """log π(a_t^i | ·) in nats over the agent's real actions, zero where the agent is absent."""
     if action.kind == "continuous":
-        value = log_density(gaussian_policy(out, scale, min_std), batch.actions).sum(-1)
+        density = log_density(gaussian_policy(out, scale, min_std), batch.actions)
+        # Chosen, not multiplied: the decoder's output under padding is free, and 0 times an infinite density is NaN.
+        value = jnp.where(for_each_step(scale.action_real) > 0, density, 0.0).sum(-1)
     else:
         value = jnp.take_along_axis(jax.nn.log_softmax(out), batch.actions[..., None], axis=-1)[..., 0]
     return jnp.where(batch.mask, value, 0.0)

@@ -13,7 +13,7 @@ import optax
 from flax import nnx
 from jaxtyping import PRNGKeyArray, PyTree, Scalar
 
-from data_gen.trajectory import InputError, TrajectoryBatch, check_batch, to_device
+from data_gen.trajectory import FeatureMask, InputError, TrajectoryBatch, check_batch, check_features, to_device
 from marl_vae.batching import epoch_rows, in_pieces, rows_on_device
 from marl_vae.checkpoint import Checkpoints, Description, TrainState, write_description
 from marl_vae.diagnostics import active_units
@@ -129,10 +129,11 @@ def _first_state(params: PyTree, opt_state: PyTree) -> TrainState:
 
 
 class Task(NamedTuple):
-    """What to train on what; `data` identifies the data set."""
+    """What to train on what; `data` identifies the data set, and with it `features`."""
 
     model: Model
     dims: Dims
+    features: FeatureMask
     schedule: Schedule
     train: Train
     data: str
@@ -150,11 +151,12 @@ def fit(
     Raises InputError for unusable data or a folder of another task, TrainingDiverged for a non-finite term.
     """
     cfg, dims = task.train, task.dims
-    check_batch(training, dims.action, "training episodes")
-    check_batch(validation, dims.action, "validation episodes")
+    for name, batch in (("training episodes", training), ("validation episodes", validation)):
+        check_batch(batch, dims.action, name)
+        check_features(batch, task.features, dims.action, name)
     settings = {"train": vars(cfg), "joint": vars(task.schedule.joint), "local": vars(task.schedule.local)}
     write_description(run / "checkpoints", Description(task.model, dims, settings, task.data))
-    scale = fit_normaliser(training, dims.action)
+    scale = fit_normaliser(training, dims.action, task.features)
     program = make_program(task.model, dims, scale, task.schedule, cfg)
     checkpoints, state = Checkpoints(run / "checkpoints"), program.start()
     if checkpoints.latest() is not None:

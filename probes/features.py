@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Float32
 from sklearn.decomposition import PCA
 
-from data_gen.trajectory import Features, InputError, TrajectoryBatch
+from data_gen.trajectory import FeatureMask, Features, InputError, TrajectoryBatch, alike_columns
 
 RAW_WIDTH = 100
 TOGETHER = ("pca", "raw")
@@ -18,6 +18,7 @@ def feature_sets(
     batch: TrajectoryBatch,
     train: Bool[np.ndarray, " B"],
     *,
+    features: FeatureMask,
     hand: Features,
     z_omega: Float[np.ndarray, "_ Zw"],
     z_alpha: Float[np.ndarray, "_ N Za"],
@@ -40,7 +41,7 @@ def feature_sets(
     }
     for name, values in given.items():
         _check(name, values, len(train))
-    components = principal(flatten(batch, train), train, max(RAW_WIDTH, z_omega.shape[1]), seed)
+    components = principal(flatten(batch, train, features), train, max(RAW_WIDTH, z_omega.shape[1]), seed)
     given |= {"pca": components[:, : z_omega.shape[1]], "raw": components[:, :RAW_WIDTH]}
     return {name: standardise(given[name], train, name in TOGETHER) for name in FEATURES if name in given}
 
@@ -72,28 +73,33 @@ def _check(name: str, values: np.ndarray, n_rows: int) -> None:
         )
 
 
-def flatten(batch: TrajectoryBatch, train: Bool[np.ndarray, " B"]) -> Float32[np.ndarray, "B W"]:
+def flatten(batch: TrajectoryBatch, train: Bool[np.ndarray, " B"], features: FeatureMask) -> Float32[np.ndarray, "B W"]:
     """Observations, actions and mask side by side, normalised per feature over the training rows' real steps.
 
-    Discrete actions become one-hot. What lies under the mask is zero, so that padding cannot speak.
+    A feature is pooled over the agents for which it is real. Discrete actions become one-hot. What lies under either
+    mask is zero, so that padding cannot speak.
     """
     obs, actions, mask = (np.asarray(part) for part in batch)
     if actions.ndim == 3:
         highest = int(actions[mask].max())
         acted = (actions[..., None] == np.arange(highest + 1)).astype(np.float32)
     else:
-        acted = _normalise(actions, mask, train)
-    parts = [_normalise(obs, mask, train), np.where(mask[..., None], acted, 0), mask[..., None]]
+        acted = _normalise(actions, mask, train, features.actions)
+    parts = [_normalise(obs, mask, train, features.obs), np.where(mask[..., None], acted, 0), mask[..., None]]
     return np.concatenate(parts, -1, dtype=np.float32).reshape(len(obs), -1)
 
 
 def _normalise(
-    values: Float32[np.ndarray, "B T N F"], mask: Bool[np.ndarray, "B T N"], train: Bool[np.ndarray, " B"]
+    values: Float32[np.ndarray, "B T N F"],
+    mask: Bool[np.ndarray, "B T N"],
+    train: Bool[np.ndarray, " B"],
+    real: Bool[np.ndarray, "N F"],
 ) -> Float32[np.ndarray, "B T N F"]:
-    seen = values[train][mask[train]]
-    scale = seen.std(0)
-    scaled = (values - seen.mean(0)) / np.where(scale > 0, scale, 1)
-    return np.where(mask[..., None], scaled, 0).astype(np.float32)
+    mean, scale = np.zeros(real.shape[1], np.float32), np.ones(real.shape[1], np.float32)
+    for columns, seen in alike_columns(values[train], mask[train], real):
+        spread = seen.std(0)
+        mean[columns], scale[columns] = seen.mean(0), np.where(spread > 0, spread, 1)
+    return np.where(mask[..., None] & real, (values - mean) / scale, 0).astype(np.float32)
 
 
 def principal(

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from matplotlib.figure import Figure
 
 from data_gen.trajectory import SPLITS, Dataset
@@ -194,7 +194,8 @@ def episode_returns(dataset: Dataset) -> Float[np.ndarray, " B"]:
 
 def facts_of(dataset: Dataset) -> list[tuple[str, str]]:
     """What the data set holds, in a few lines."""
-    _, steps, agents, width = dataset.batch.obs.shape
+    _, steps, agents, _ = dataset.batch.obs.shape
+    seen, done = (_widths(real) for real in dataset.features)
     n_checkpoints = len(np.unique(dataset.rows.checkpoint))
     split = [
         f"{len(np.unique(dataset.rows.group[rows]))} {name} ({len(rows)} episodes)"
@@ -206,12 +207,19 @@ def facts_of(dataset: Dataset) -> list[tuple[str, str]]:
             "Episodes",
             f"{len(dataset.split)}, up to {steps} steps, {n_checkpoints} checkpoint(s)",
         ),
-        ("Agents", f"{agents}; {width} observations and {dataset.action.size} {dataset.action.kind} actions each"),
+        ("Agents", f"{agents}; {seen} observations and {done} {dataset.action.kind} actions each"),
         ("Groups (training seeds)", ", ".join(split)),
         ("Labels", ", ".join(spec.name for spec in dataset.labels.specs) or "none"),
     ]
     own = next(iter(dataset.meta.get("provenance", ())), {})
     return facts + [("Recorded with", "; ".join(_said(key, value) for key, value in own.items()))] * bool(own)
+
+
+def _widths(real: Bool[np.ndarray, "N F"]) -> str:
+    """How many features an agent has, and where that is fewer than the columns, how many those are."""
+    counts = real.sum(1)
+    own = str(counts.min()) if counts.min() == counts.max() else f"{counts.min()}–{counts.max()}"
+    return own if real.all() else f"{own} (padded to {real.shape[1]})"
 
 
 def _said(key: str, value: Any) -> str:

@@ -11,7 +11,7 @@ import pandas as pd
 from jaxtyping import Float, Int32
 from joblib import Parallel, delayed
 
-from data_gen.trajectory import SPLITS, Dataset, Features, InputError, Labels, RowIndex, TrajectoryBatch
+from data_gen.trajectory import SPLITS, Dataset, FeatureMask, Features, InputError, Labels, RowIndex, TrajectoryBatch
 from probes.controls import generator
 from probes.exam import Exam, Result, group_exam, majority_result, run_exam, seed_exam
 from probes.features import FEATURES, feature_sets
@@ -43,6 +43,7 @@ def probe_table(
     config: Probe,
     *,
     batch: TrajectoryBatch,
+    features: FeatureMask,
     rows: RowIndex,
     split: Int32[np.ndarray, " B"],
     labels: Labels,
@@ -65,6 +66,7 @@ def probe_table(
     sets = feature_sets(
         batch,
         split == SPLITS.index("train"),
+        features=features,
         hand=hand,
         z_omega=z_omega,
         z_alpha=z_alpha,

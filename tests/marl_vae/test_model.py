@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from data_gen.trajectory import ActionSpec, InputError, TrajectoryBatch, to_device
+from data_gen.trajectory import ActionSpec, InputError, TrajectoryBatch, all_real, to_device
 from marl_vae.embed import TrainedModel
 from marl_vae.model import Dims, HierarchicalVAE, Model
 from marl_vae.normalise import Normaliser, fit_normaliser, scaled_obs
@@ -22,7 +22,7 @@ def make(action: ActionSpec, **choices) -> tuple[HierarchicalVAE, Normaliser, Tr
     for number, head in enumerate((model.joint, model.local, model.prior, model.decoder)):
         kernel = head.out.kernel
         kernel[...] = 0.5 * jax.random.normal(jax.random.key(number), kernel[...].shape)
-    return model, fit_normaliser(batch, action), batch
+    return model, fit_normaliser(batch, action, all_real(N, DO, action)), batch
 
 
 @pytest.mark.parametrize("action", ACTIONS.values(), ids=ACTIONS)

@@ -20,7 +20,9 @@ from marl_vae.objective import Terms, bound, bound_terms, make_noise
 W, S, R, T = np.array([0.9, -0.6, 1.4]), 0.5, 0.8, 4
 N = len(W)
 DRAWS = 40_000
-SCALE = Normaliser(*(np.array([x], np.float32) for x in (0.0, 1.0, 0.0, 1.0)))
+SCALE = Normaliser(
+    *(np.array([x], np.float32) for x in (0.0, 1.0, 0.0, 1.0)), obs_real=np.ones((N, 1)), action_real=np.ones((N, 1))
+)
 
 
 class ExactJoint(nnx.Module):

@@ -8,7 +8,7 @@ import signal
 import sys
 from pathlib import Path
 
-from data_gen.trajectory import ActionSpec
+from data_gen.trajectory import ActionSpec, all_real
 from marl_vae import train
 from marl_vae.checkpoint import Checkpoints, TrainState
 from marl_vae.model import Dims, Model
@@ -16,6 +16,7 @@ from marl_vae.schedule import Cyclical, Schedule
 from tests.builders import styled_batch
 
 MODEL = Model(joint_width=3, local_width=2, hidden=8, decoder_hidden=8)
+ACTION = ActionSpec("continuous", 2)
 LEVEL = Cyclical(cycles=3, maximum=0.3)
 SETTINGS = {"steps": 90, "batch": 16, "steps_per_dispatch": 5, "eval_every": 15}
 
@@ -23,7 +24,8 @@ SETTINGS = {"steps": 90, "batch": 16, "steps_per_dispatch": 5, "eval_every": 15}
 def run(folder: Path, report=lambda row: None, **changes) -> TrainState:
     task = train.Task(
         model=MODEL,
-        dims=Dims(agents=3, obs=2, action=ActionSpec("continuous", 2)),
+        dims=Dims(agents=3, obs=2, action=ACTION),
+        features=all_real(3, 2, ACTION),
         schedule=Schedule(joint=LEVEL, local=LEVEL),
         train=train.Train(**SETTINGS | changes),
         data="planted",

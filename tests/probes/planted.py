@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from data_gen.trajectory import Features, Labels, LabelSpec, RowIndex, TrajectoryBatch
+from data_gen.trajectory import ActionSpec, Features, Labels, LabelSpec, RowIndex, TrajectoryBatch, all_real
 
 SEEDS, CHECKPOINTS, EPISODES = 40, 3, 4
 T, N, DO, DA, ZW, ZA = 5, 2, 3, 1, 7, 6
@@ -42,6 +42,7 @@ def planted_data(seed: int = 0, n_seeds: int = SEEDS) -> dict:
     )
     return {
         "batch": batch,
+        "features": all_real(N, DO, ActionSpec("continuous", DA)),
         "rows": rows,
         "split": split,
         "labels": Labels(values=values, specs=tuple(specs)),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from data_gen.trajectory import ActionSpec, Features, InputError
+from data_gen.trajectory import ActionSpec, Features, InputError, all_real
 from probes.features import FEATURES, feature_sets, flatten, principal, standardise
 from tests.builders import DO, B, N, T, tiny_batch
 from tests.probes.planted import ZW, planted_data
@@ -15,7 +15,7 @@ TRAIN = np.arange(B) < 4
 def test_flattened_trajectories_are_normalised_observations_actions_and_mask(action):
     batch = tiny_batch(action)
     batch.obs[~batch.mask] = np.nan
-    flat = flatten(batch, TRAIN)
+    flat = flatten(batch, TRAIN, all_real(N, DO, action))
     real = batch.obs[:4][batch.mask[:4]]
     for b, t, n in np.ndindex(B, T, N):
         part = flat.reshape(B, T, N, -1)[b, t, n]
@@ -35,10 +35,10 @@ def test_flattened_trajectories_are_normalised_observations_actions_and_mask(act
 def test_test_rows_change_nothing_that_was_fitted():
     data = planted_data()
     train = data["split"] == 0
-    first = flatten(data["batch"], train)
+    first = flatten(data["batch"], train, data["features"])
     data["batch"].obs[~train] += 3
     data["batch"].actions[~train] *= 5
-    second = flatten(data["batch"], train)
+    second = flatten(data["batch"], train, data["features"])
     np.testing.assert_array_equal(first[train], second[train])
     np.testing.assert_array_equal(principal(first, train, 4, 0)[train], principal(second, train, 4, 0)[train])
     assert (first[~train] != second[~train]).any()
@@ -58,7 +58,7 @@ def test_components_are_those_of_a_singular_value_decomposition():
 def test_pca_has_the_width_of_z_omega_and_raw_at_most_a_hundred():
     data = planted_data()
     inputs = {name: data[name] for name in ("hand", "z_omega", "z_alpha", "random_encoder")}
-    sets = feature_sets(data["batch"], data["split"] == 0, seed=0, **inputs)
+    sets = feature_sets(data["batch"], data["split"] == 0, features=data["features"], seed=0, **inputs)
     assert list(sets) == [name for name in FEATURES if name != "majority"]
     assert sets["pca"].shape[1] == ZW and sets["raw"].shape[1] == 50
     np.testing.assert_array_equal(sets["pca"], sets["raw"][:, :ZW])
@@ -87,4 +87,4 @@ def test_features_that_are_short_or_not_finite_are_refused(name):
     for values, words in ((whole[:-1], "rows, but the data set"), (broken, f"{name} is inf at row 5")):
         inputs[name] = Features(values, data["hand"].names) if name == "hand" else values
         with pytest.raises(InputError, match=words):
-            feature_sets(data["batch"], data["split"] == 0, seed=0, **inputs)
+            feature_sets(data["batch"], data["split"] == 0, features=data["features"], seed=0, **inputs)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from data_gen.trajectory import ActionSpec, Dataset, Features, Labels, LabelSpec, Outcomes, RowIndex
+from data_gen.trajectory import ActionSpec, Dataset, Features, Labels, LabelSpec, Outcomes, RowIndex, all_real
 from probes import report as report_module
 from probes.report import Report, episode_returns, facts_of, pick_tracks, write_report
 from tests.builders import DO, N, T, tiny_batch
@@ -26,6 +26,7 @@ def dataset(**meta: object) -> Dataset:
     goal = rng.integers(0, 3, EPISODES).astype(np.int32)
     return Dataset(
         batch=tiny_batch(action, n_episodes=EPISODES),
+        features=all_real(N, DO, action),
         rows=RowIndex(numbers, numbers // 4, numbers % 2 * 3, np.zeros(EPISODES, np.int32)),
         outcomes=Outcomes(
             rewards=rng.normal(size=(EPISODES, T, N)).astype(np.float32),
