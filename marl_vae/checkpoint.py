@@ -121,13 +121,10 @@ def _abstract(tree: PyTree) -> PyTree:
 
 def _abstract_scale(directory: Path) -> dict[str, jax.ShapeDtypeStruct]:
     dims = read_description(directory).dims
-    widths = {"obs": dims.obs, "action": dims.action.size}
-    shapes = {"mean": lambda width: (width,), "std": lambda width: (width,), "real": lambda width: (dims.agents, width)}
-    return {
-        f"{name}_{kind}": jax.ShapeDtypeStruct(shape(width), jnp.float32)
-        for name, width in widths.items()
-        for kind, shape in shapes.items()
-    }
+    shapes = {}
+    for name, width in (("obs", dims.obs), ("action", dims.action.size)):
+        shapes |= {f"{name}_mean": (width,), f"{name}_std": (width,), f"{name}_real": (dims.agents, width)}
+    return {name: jax.ShapeDtypeStruct(shape, jnp.float32) for name, shape in shapes.items()}
 
 
 def write_description(directory: Path, description: Description) -> None:

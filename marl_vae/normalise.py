@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from data_gen.trajectory import ActionSpec, AnyArray, FeatureMask, TrajectoryBatch, alike_columns
 
@@ -40,7 +40,9 @@ def fit_normaliser(batch: TrajectoryBatch, action: ActionSpec, features: Feature
     )
 
 
-def _moments(values: AnyArray, mask: AnyArray, real: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _moments(
+    values: Float[AnyArray, "B T N F"], mask: Bool[AnyArray, "B T N"], real: Bool[np.ndarray, "N F"]
+) -> tuple[Float[np.ndarray, " F"], Float[np.ndarray, " F"]]:
     # A feature that no agent has (an engine may lack a sensor) keeps mean 0 and unit scale, and is 0 after scaling.
     mean, std = np.zeros(real.shape[1], np.float32), np.ones(real.shape[1], np.float32)
     for columns, seen in alike_columns(np.asarray(values), np.asarray(mask), real):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from data_gen.trajectory import ActionSpec, TrajectoryBatch
+from data_gen.trajectory import ActionSpec, FeatureMask, TrajectoryBatch
 
 B, T, N, DO = 6, 7, 3, 4
 
@@ -19,6 +19,39 @@ def tiny_batch(action: ActionSpec, seed: int = 0, n_episodes: int = B) -> Trajec
     else:
         actions = rng.integers(0, action.size, shape).astype(np.int32)
     return TrajectoryBatch(obs=rng.normal(size=(*shape, DO)).astype(np.float32), actions=actions, mask=mask)
+
+
+def widened(
+    batch: TrajectoryBatch, features: FeatureMask, n_obs: int, n_actions: int
+) -> tuple[TrajectoryBatch, FeatureMask]:
+    """The same episodes with columns of zeros at the end that are real for no agent; discrete actions stay."""
+
+    def pad(values: np.ndarray, width: int) -> np.ndarray:
+        return np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, width - values.shape[-1])])
+
+    actions = pad(batch.actions, n_actions) if batch.actions.ndim == 4 else batch.actions
+    return (
+        TrajectoryBatch(obs=pad(batch.obs, n_obs), actions=actions, mask=batch.mask),
+        FeatureMask(obs=pad(features.obs, n_obs), actions=pad(features.actions, n_actions)),
+    )
+
+
+# Of three agents; every column but the first lacks an agent, and no two agents are alike.
+OBS_WIDTHS, ACTION_WIDTHS = (3, 5, 4), (2, 1, 3)
+UNEVEN = ActionSpec("continuous", 3)
+
+
+def uneven_batch(seed: int = 0, n_episodes: int = B) -> tuple[TrajectoryBatch, FeatureMask]:
+    """Agents of different widths, padded with zeros to the widest; each has its own place and spread."""
+    rng = np.random.default_rng(seed)
+    mask = tiny_batch(UNEVEN, seed, n_episodes).mask
+    padded = []
+    for widths in (OBS_WIDTHS, ACTION_WIDTHS):
+        values = rng.normal(size=(*mask.shape, max(widths))) * [[1.0], [3.0], [0.5]] + [[2.0], [-1.0], [0.0]]
+        real = np.arange(max(widths)) < np.array(widths)[:, None]
+        padded.append((np.where(real, values, 0).astype(np.float32), real))
+    (obs, obs_real), (actions, action_real) = padded
+    return TrajectoryBatch(obs=obs, actions=actions, mask=mask), FeatureMask(obs=obs_real, actions=action_real)
 
 
 def styled_batch(seed: int, n_episodes: int) -> TrajectoryBatch:

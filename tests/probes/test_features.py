@@ -5,7 +5,7 @@ import pytest
 
 from data_gen.trajectory import ActionSpec, Features, InputError, all_real
 from probes.features import FEATURES, feature_sets, flatten, principal, standardise
-from tests.builders import DO, B, N, T, tiny_batch
+from tests.builders import ACTION_WIDTHS, DO, OBS_WIDTHS, B, N, T, tiny_batch, uneven_batch, widened
 from tests.probes.planted import ZW, planted_data
 
 TRAIN = np.arange(B) < 4
@@ -30,6 +30,25 @@ def test_flattened_trajectories_are_normalised_observations_actions_and_mask(act
             chosen = batch.actions[:4][batch.mask[:4]]
             np.testing.assert_allclose(part[DO:-1], (acted - chosen.mean(0)) / chosen.std(0), rtol=1e-4, atol=1e-5)
         assert part[-1] == 1
+
+
+def test_padding_of_narrow_agents_is_zero_and_moves_no_principal_component():
+    """The oracle never sees a padded column: each agent's own ones, scaled over the agents that have them."""
+    batch, features = uneven_batch(n_episodes=40)
+    train, columns = np.arange(40) < 30, []
+    for values, widths in ((batch.obs, OBS_WIDTHS), (batch.actions, ACTION_WIDTHS)):
+        for n, f in ((n, f) for n, width in enumerate(widths) for f in range(width)):
+            own = [values[b, t, m, f] for b, t, m in np.argwhere(batch.mask) if b < 30 and f < widths[m]]
+            columns.append(np.where(batch.mask[:, :, n], (values[:, :, n, f] - np.mean(own)) / np.std(own), 0))
+    narrow = np.concatenate([*columns, *batch.mask.transpose(2, 0, 1)], axis=1).astype(np.float32)
+    padded = flatten(batch, train, features)
+    parts = padded.reshape(40, T, N, -1)
+    padding = ~np.concatenate([features.obs, features.actions, np.ones((N, 1), bool)], 1)
+    assert (parts[:, :, padding] == 0).all() and (parts[batch.mask][:, ~padding.any(0)] != 0).all()
+    wider, mask = widened(batch, features, 9, 5)
+    for form in (padded, flatten(wider, train, mask)):
+        found, want = principal(form, train, 6, 0), principal(narrow, train, 6, 0)
+        np.testing.assert_allclose(found, want * np.sign((found * want).sum(0)), rtol=1e-3, atol=1e-3)
 
 
 def test_test_rows_change_nothing_that_was_fitted():

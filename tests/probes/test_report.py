@@ -12,7 +12,7 @@ import pytest
 from data_gen.trajectory import ActionSpec, Dataset, Features, Labels, LabelSpec, Outcomes, RowIndex, all_real
 from probes import report as report_module
 from probes.report import Report, episode_returns, facts_of, pick_tracks, write_report
-from tests.builders import DO, N, T, tiny_batch
+from tests.builders import DO, UNEVEN, N, T, tiny_batch, uneven_batch
 from tests.probes.test_figures import metrics, table
 
 EPISODES = 24
@@ -241,3 +241,12 @@ def test_facts_count_groups_and_episodes():
     assert facts["Groups (training seeds)"] == "3 train (12 episodes), 1 validation (4 episodes), 2 test (8 episodes)"
     assert facts["Recorded with"] == "revision abc; versions: jax 0, zarr 3" and facts["Domain"] == "tiny"
     assert "Recorded with" not in dict(facts_of(dataset()))
+
+
+def test_facts_give_the_widths_of_agents_that_are_not_alike():
+    batch, features = uneven_batch(n_episodes=EPISODES)
+    data = dataset()._replace(batch=batch, features=features, action=UNEVEN)
+    said = "3; 3–5 (padded to 5) observations and 1–3 (padded to 3) continuous actions each"
+    assert dict(facts_of(data))["Agents"] == said
+    features.obs[:] = np.arange(5) < 4
+    assert dict(facts_of(data))["Agents"].startswith("3; 4 (padded to 5) observations and 1–3 (padded to 3)")
