@@ -172,9 +172,10 @@ def check_features(batch: TrajectoryBatch, features: FeatureMask, action: Action
         )
 
 
-def _check_padding(values: AnyArray, mask: AnyArray, real: np.ndarray, what: str) -> None:
+def _check_padding(values: AnyArray, mask: AnyArray, real: Bool[np.ndarray, "N F"], what: str) -> None:
+    values, mask = np.asarray(values), np.asarray(mask)
     for n, f in np.argwhere(~real):
-        wrong = np.argwhere((np.asarray(values[:, :, n, f]) != 0) & np.asarray(mask[:, :, n]))
+        wrong = np.argwhere((values[:, :, n, f] != 0) & mask[:, :, n])
         if len(wrong):
             b, t = wrong[0]
             raise InputError(

@@ -195,6 +195,11 @@ def test_act_gives_zero_in_padding_and_the_same_as_ever_elsewhere(key: int | Non
     found, whole = (np.asarray(m.act(batch.obs[:, 0], z, key=draw)) for m in (TrainedModel(model, scale, "test"), full))
     assert (found[:, ~features.actions] == 0).all() and (whole != 0).all()
     np.testing.assert_array_equal(found[:, features.actions], whole[:, features.actions])
+    if key is None:
+        scaled = (batch.obs[:, :1] - scale.obs_mean) / scale.obs_std * features.obs
+        out = np.asarray(model.decode(jnp.asarray(scaled), jnp.asarray(z)))[:, 0, :, :3]
+        want = (scale.action_mean + scale.action_std * out) * features.actions
+        np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-5)
 
 
 def task(features: FeatureMask) -> Task:
