@@ -13,7 +13,7 @@ from data_gen.engines.film import NoRendering, film
 from data_gen.trajectory import InputError
 
 SIZE = (60, 80)
-# Standing over its start, from the MJCF files' own joint references: z and, on bodies with a free joint, the quaternion.
+# Standing over its start: height, and where a body moves freely also place and quaternion.
 STANDING = {
     "HalfCheetah": (0, 0),
     "Ant": (0, 0, 0.75, 1, 0, 0, 0),

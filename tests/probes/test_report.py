@@ -11,7 +11,8 @@ import pytest
 
 from data_gen.trajectory import ActionSpec, Dataset, Features, Labels, LabelSpec, Outcomes, RowIndex
 from probes import report as report_module
-from probes.report import Report, episode_returns, facts_of, pick_tracks, write_report
+from probes.episodes import episode_returns
+from probes.report import Report, facts_of, pick_tracks, write_report
 from tests.builders import DO, N, T, tiny_batch
 from tests.probes.test_figures import metrics, table
 
