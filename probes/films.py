@@ -45,16 +45,16 @@ def no_films(reason: str) -> Films:
 def pick_films(dataset: Dataset) -> Shots:
     """The episodes of `pick_episodes`, and FRAMES steps from the first real one to the last, evenly apart."""
     picked = pick_episodes(dataset)
-    present = np.asarray(dataset.batch.mask).any(axis=2)
+    present = np.asarray(np.any(dataset.batch.mask, axis=2))
     steps = []
     for episode in picked:
         real = np.flatnonzero(present[episode.row])
         steps.append(real[np.linspace(0, len(real) - 1, FRAMES).round().astype(int)])
-    ended = np.asarray(dataset.outcomes.terminated) & present
+    ended = np.asarray(np.any(dataset.outcomes.terminated & present, axis=1))
     return Shots(
         rows=np.array([episode.row for episode in picked]),
         steps=np.stack(steps),
-        titles=tuple(f"{title}, terminated" if ended[row].any() else title for row, title in picked),
+        titles=tuple(f"{title}, terminated" if ended[row] else title for row, title in picked),
     )
 
 
@@ -79,10 +79,11 @@ def film_strips(films: Films, n_agents: int) -> Figure:
 def _draw_strip(ax: Axes, films: Films, number: int) -> None:
     images, seconds, metres = films.images[number], films.seconds[number], films.metres[number]
     tall = images.shape[1] / images.shape[2]
-    for frame in np.unique(seconds, return_index=True)[1].tolist():  # a step that repeats is drawn once
-        left = frame * (1 + GAP)
+    shown = np.unique(seconds, return_index=True)[1].tolist()  # a step that repeats is drawn once
+    for place, frame in enumerate(shown):
+        left = place * (1 + GAP)
         ax.imshow(images[frame], extent=(left, left + 1, 0, tall))
-        under = f"{seconds[frame]:.2f} s · {metres[frame]:.1f} m"
+        under = f"{seconds[frame]:.2f} s · {metres[frame].round(1) + 0.0:.1f} m"  # + 0 so that −0 is 0
         ax.text(left + 0.5, -0.03, under, ha="center", va="top", fontsize=8.5, color=DARK)
     ax.set_xlim(0, len(images) * (1 + GAP) - GAP)
     ax.set_ylim(-0.16, tall)

@@ -26,8 +26,8 @@ class View(NamedTuple):
 
 # From Gymnasium's side (its camera "track"), but nearer; Ant is seen from further above, or legs hide legs.
 VIEWS = {
-    "HalfCheetah": View(distance=2.2, height=0.55, elevation=-12.0),
-    "Ant": View(distance=3.0, height=0.45, elevation=-25.0),
+    "HalfCheetah": View(distance=2.5, height=0.6, elevation=-12.0),
+    "Ant": View(distance=3.3, height=0.45, elevation=-25.0),
     "Hopper": View(distance=2.2, height=0.75, elevation=-12.0),
     "Walker2d": View(distance=2.2, height=0.75, elevation=-12.0),
     "Humanoid": View(distance=2.4, height=0.8, elevation=-12.0),
