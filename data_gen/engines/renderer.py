@@ -33,7 +33,8 @@ VIEWS = {
     "Humanoid": View(distance=2.4, height=0.8, elevation=-12.0),
 }
 PALE, REFLECTANCE, AMBIENT, DIFFUSE = 0.3, 0.1, 0.5, 0.5
-SHADOW = 3.0  # metres around the light; the MJCF's are wider, and leave black marks at the horizon
+# Metres: shadows reach this far from the start, and the light hangs this high. With the MJCF's they leave black marks.
+SHADOW, LIGHT = 2.0, 6.0
 
 
 def draw(
@@ -57,7 +58,7 @@ def draw(
         for place in np.ndindex(*qpos.shape[:2]):
             data.qpos[:] = qpos[place]
             # The floor of the MJCF ends after 20 or 40 metres. Its pattern repeats, so whole tiles can be taken off.
-            data.qpos[: body.skipped] %= tile[: body.skipped]
+            data.qpos[: body.skipped] -= (tile * np.round(qpos[place][:2] / tile))[: body.skipped]
             mujoco.mj_kinematics(model, data)
             mujoco.mj_comPos(model, data)
             mujoco.mj_camlight(model, data)
@@ -79,7 +80,7 @@ def paint_limbs(model: mujoco.MjModel, paint: Float[np.ndarray, "A 3"]) -> None:
 def soften(model: mujoco.MjModel) -> None:
     """Floor and sky pale, light from all sides: in a small picture black, white and hard shadows drown the limbs."""
     model.vis.headlight.ambient, model.vis.headlight.diffuse, model.light_diffuse[:] = AMBIENT, DIFFUSE, DIFFUSE
-    model.light_pos[:, 2], model.vis.map.shadowclip = SHADOW, SHADOW / model.stat.extent
+    model.light_pos[:, 2], model.vis.map.shadowclip = LIGHT, SHADOW / model.stat.extent
     model.vis.quality.shadowsize = 1024  # pixels; the default of 4096 is slower where a CPU draws
     floor = model.geom_matid[floor_of(model)]
     model.mat_reflectance[floor] = REFLECTANCE
