@@ -56,6 +56,7 @@ def write_shard(root: Path, index: int, n_shards: int, shard: Shard, provenance:
         raise InputError(f"{where}: shard {index} is outside 0..{n_shards - 1}.")
     check_batch(shard.batch, shard.action, str(where))
     feature_mask_of(shard.meta, shard.batch, shard.action, str(where))
+    _check_states(shard, where)
     attrs = {
         "index": index,
         "n_shards": n_shards,
@@ -79,7 +80,7 @@ def read_dataset(root: Path) -> Dataset:
     meta gains "curves" [S, U] and "provenance" (a list, one a shard). Raises InputError where the set is not there,
     is not whole, is damaged, or its shards do not belong together.
     """
-    indices = _whole_set(Path(root))
+    indices = whole_set(Path(root))
     paths = [shard_path(root, index) for index in indices]
     parts, attrs = zip(*(read_group(path) for path in paths), strict=True)
     for path, other in zip(paths[1:], attrs[1:], strict=True):
@@ -113,7 +114,7 @@ def read_dataset(root: Path) -> Dataset:
 def digest(root: Path) -> str:
     """SHA-256 over the shards' manifests without their provenance: the same for the same data, recorded anywhere."""
     total = hashlib.sha256()
-    for index in _whole_set(Path(root)):
+    for index in whole_set(Path(root)):
         manifest = read_manifest(shard_path(root, index))
         manifest["attrs"].pop("provenance", None)
         # The group's own metadata repeats the attributes, provenance included.
@@ -122,7 +123,7 @@ def digest(root: Path) -> str:
     return total.hexdigest()
 
 
-def _whole_set(root: Path) -> list[int]:
+def whole_set(root: Path) -> list[int]:
     """The shard numbers of a complete set, from manifests alone."""
     present = present_shards(root)
     if not present:
@@ -165,6 +166,8 @@ def _arrays_of(shard: Shard) -> Arrays:
     for name, values in shard.policies.items():
         rest = tuple(f"{name.replace('/', '_')}_{k}" for k in range(np.ndim(values) - 2))
         arrays[f"policies/{name}"] = (("seed", "snapshot", *rest), values)
+    for name, values in shard.states.items():
+        arrays[f"states/{name}"] = (("episode", "step", *(f"{name}_{k}" for k in range(np.ndim(values) - 2))), values)
     return arrays
 
 
@@ -202,6 +205,16 @@ def _concatenate(name: str, paths: list[Path], parts: Any) -> np.ndarray:
                 f"Record the shards with one configuration."
             )
     return np.concatenate([part[name] for part in parts])
+
+
+def _check_states(shard: Shard, where: Path) -> None:
+    wanted = np.shape(shard.batch.mask)[:2]
+    for name, values in shard.states.items():
+        if "/" in name or np.shape(values)[:2] != wanted:
+            raise InputError(
+                f"{where}: state {name!r} has shape {np.shape(values)}; it must begin with {wanted}, the episodes and "
+                f"steps of the batch, and its name must have no slash."
+            )
 
 
 def _check_agree(path: Path, attrs: dict[str, Any], other: Path, others: dict[str, Any]) -> None:

@@ -1,5 +1,7 @@
 """What one recording job hands to the store. S training seeds, C checkpoints, U learner updates."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +14,8 @@ class Shard(NamedTuple):
     """Episodes of some training seeds, with the policies that made them and how those learned.
 
     `policies` maps a parameter's path to an array [S, C, ...]; `curve` is the mean team return of the learner's
-    own episodes. `meta` is JSON: what every shard of one data set must agree on.
+    own episodes. `meta` is JSON: what every shard of one data set must agree on. `states` maps a name, such as "qpos",
+    to what a simulator needs to show a step again, [B, T, ...]; domains that nothing has to show leave it empty.
     """
 
     batch: TrajectoryBatch
@@ -24,3 +27,4 @@ class Shard(NamedTuple):
     curve: Float32[np.ndarray, "S U"]
     action: ActionSpec
     meta: dict[str, Any]
+    states: Mapping[str, np.ndarray] = MappingProxyType({})

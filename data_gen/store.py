@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import zarr
+from jaxtyping import Int
 
 from data_gen.trajectory import InputError
 
@@ -64,11 +65,24 @@ def read_group(path: Path, group: str = "") -> tuple[dict[str, np.ndarray], dict
     path = Path(path)
     manifest = read_manifest(path)
     _check_files(path, manifest)
+    return {name: np.asarray(array[...]) for name, array in _open(path, manifest, group).items()}, manifest["attrs"]
+
+
+def read_rows(path: Path, group: str, rows: Int[np.ndarray, " K"]) -> dict[str, np.ndarray]:
+    """Rows of the first axis of a subgroup's arrays; only the files of that subgroup are read and checked.
+
+    Raises InputError as read_group.
+    """
+    path = Path(path)
+    manifest = read_manifest(path)
+    _check_files(path, manifest, f"{group}/")
+    return {name: np.asarray(array.oindex[rows]) for name, array in _open(path, manifest, group).items()}
+
+
+def names_in(manifest: dict[str, Any], group: str) -> list[str]:
+    """Full names of the arrays that lie directly in one (sub)group."""
     prefix = f"{group}/" if group else ""
-    names = [n for n in manifest["arrays"] if n.startswith(prefix) and "/" not in n[len(prefix) :]]
-    root = str(path / "arrays.zarr")
-    arrays = {name: zarr.open_array(root, path=name, mode="r", zarr_format=3) for name in names}
-    return {name[len(prefix) :]: np.asarray(array[...]) for name, array in arrays.items()}, manifest["attrs"]
+    return [name for name in manifest["arrays"] if name.startswith(prefix) and "/" not in name[len(prefix) :]]
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
@@ -184,9 +198,18 @@ def _write_manifest(work: Path, arrays: Arrays, attrs: dict[str, Any]) -> None:
     (work / "manifest.json").write_text(json.dumps(manifest, indent=1))
 
 
-def _check_files(path: Path, manifest: dict[str, Any]) -> None:
-    root, expected = path / "arrays.zarr", manifest["files"]
-    found = set(_files(root))
+def _open(path: Path, manifest: dict[str, Any], group: str) -> dict[str, zarr.Array]:
+    """The arrays of a (sub)group by their names in it; nothing of their values is read yet."""
+    root = str(path / "arrays.zarr")
+    arrays = {name: zarr.open_array(root, path=name, mode="r", zarr_format=3) for name in names_in(manifest, group)}
+    return {name.rpartition("/")[2]: array for name, array in arrays.items()}
+
+
+def _check_files(path: Path, manifest: dict[str, Any], prefix: str = "") -> None:
+    """Every file whose name begins with `prefix` is there and as it was written, and no other is."""
+    root = path / "arrays.zarr"
+    expected = {name: sha for name, sha in manifest["files"].items() if name.startswith(prefix)}
+    found = {name for name in _files(root) if name.startswith(prefix)}
     for name in sorted(expected.keys() - found):
         raise InputError(f"{root / name} is missing ({_owner(name, manifest)}); it would read as zeros. {_again(path)}")
     for name in sorted(found - expected.keys()):

@@ -7,7 +7,9 @@ import pandas as pd
 
 from data_gen.trajectory import Dataset
 from launch.embed import read_usage
+from launch.films import films_of
 from launch.progress import progress
+from launch.rundir import data_of
 from marl_vae.diagnostics import key_figures
 from marl_vae.metrics import read_metrics
 from probes.findings import sentences
@@ -25,5 +27,6 @@ def report(run: Path, found: Dataset, table: pd.DataFrame, z_omega: np.ndarray) 
             table=table,
             sentences=sentences(table),
             z_omega=z_omega,
+            films=films_of(data_of(run), found),
         )
         write_report(run / "report.html", content)

@@ -12,17 +12,19 @@ from jaxtyping import Bool, Float
 from matplotlib.figure import Figure
 
 from data_gen.trajectory import SPLITS, Dataset
+from probes.episodes import QUANTILES, pick_episodes
 from probes.figures import learning_curves, probe_panels, probed_labels, training_curves
 from probes.figures_plane import Track, colours_of, latent_maps, project, tracks
+from probes.films import Films, film_section
 from probes.page import Section, bullets, not_evaluated, page, probe_rows
 
 DPI = 130
-QUANTILES = {"low": 0.05, "median": 0.5, "high": 0.95}
 
 
 class Report(NamedTuple):
     """What a page is made from. `z_omega` is in the order of the data set's rows; empty parts are said to be absent.
 
+    `films` are of data whose states were stored; without, tracks are shown where agents move in a plane.
     `key_figures` are (name, value, meaning); `metrics` the rows of metrics.jsonl; `table` and `sentences` the probes'.
     """
 
@@ -33,6 +35,7 @@ class Report(NamedTuple):
     table: pd.DataFrame | None
     sentences: Sequence[str]
     z_omega: Float[np.ndarray, "B Zw"] | None
+    films: Films | None = None
 
 
 def write_report(path: Path, report: Report) -> list[Path]:
@@ -77,7 +80,9 @@ def sections_of(report: Report) -> list[Section]:
         training_section(report.metrics),
         probe_section(report.table, report.sentences),
         latent_section(report.dataset, report.z_omega),
-        track_section(report.dataset),
+        track_section(report.dataset)
+        if report.films is None
+        else film_section(report.films, report.dataset.batch.obs.shape[2]),
     ]
 
 
@@ -165,31 +170,11 @@ def track_section(dataset: Dataset) -> Section:
 
 
 def pick_tracks(dataset: Dataset, position: tuple[int, int]) -> list[Track]:
-    """For the first and last checkpoint, the episodes whose return is nearest to each of QUANTILES."""
+    """The paths of the picked episodes."""
     obs, mask = np.asarray(dataset.batch.obs), np.asarray(dataset.batch.mask)
-    returns = episode_returns(dataset)
-    checkpoints = np.unique(dataset.rows.checkpoint)[[0, -1]].tolist()
-    picked = []
-    for checkpoint in dict.fromkeys(checkpoints):
-        rows = np.flatnonzero(dataset.rows.checkpoint == checkpoint)
-        ranked = rows[np.argsort(returns[rows], kind="stable")]
-        for name, share in QUANTILES.items():
-            row = ranked[round(share * (len(ranked) - 1))]
-            picked.append(
-                Track(
-                    title=f"checkpoint {checkpoint}, {name} return {returns[row]:.2f}, group {dataset.rows.group[row]}",
-                    xy=obs[row][..., list(position)],
-                    present=mask[row],
-                )
-            )
-    return picked
-
-
-def episode_returns(dataset: Dataset) -> Float[np.ndarray, " B"]:
-    """Σ_t of the mean reward of the agents who are there at t."""
-    mask = np.asarray(dataset.batch.mask)
-    rewards = np.where(mask, np.nan_to_num(dataset.outcomes.rewards), 0)
-    return (rewards.sum(2) / np.maximum(mask.sum(2), 1)).sum(1).astype(np.float64)
+    return [
+        Track(title=title, xy=obs[row][..., list(position)], present=mask[row]) for row, title in pick_episodes(dataset)
+    ]
 
 
 def facts_of(dataset: Dataset) -> list[tuple[str, str]]:

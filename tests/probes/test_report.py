@@ -11,7 +11,9 @@ import pytest
 
 from data_gen.trajectory import ActionSpec, Dataset, Features, Labels, LabelSpec, Outcomes, RowIndex, all_real
 from probes import report as report_module
-from probes.report import Report, episode_returns, facts_of, pick_tracks, write_report
+from probes.episodes import episode_returns
+from probes.films import Films, no_films
+from probes.report import Report, facts_of, pick_tracks, write_report
 from tests.builders import DO, UNEVEN, N, T, tiny_batch, uneven_batch
 from tests.probes.test_figures import metrics, table
 
@@ -159,6 +161,25 @@ def test_absent_parts_are_said_to_be_absent(tmp_path: Path):
         "positions in a",
     ):
         assert words in page.text
+
+
+def test_films_stand_where_tracks_would(tmp_path: Path):
+    images = np.random.default_rng(2).integers(0, 256, (1, 2, 4, 5, 3), dtype=np.uint8)
+    films = Films(images=images, titles=("one",), seconds=np.arange(2.0)[None], metres=np.zeros((1, 2)))
+    written = write_report(tmp_path / "report.html", full()._replace(films=films))
+    assert [file.stem for file in written] == [*NAMES[:-1], "films"]
+    text = (tmp_path / "report.html").read_text()
+    page = Page(text)
+    assert page.images[-1] == written[-1].read_bytes() and page.text.count("What the agents do") == 2
+    assert "do not take one for its checkpoint" in page.text and "colour of the agent" in page.text
+    assert all(address.startswith(("#", "data:image/png;base64,")) for address in page.addresses)
+
+
+def test_where_nothing_can_be_drawn_the_page_says_why(tmp_path: Path):
+    written = write_report(tmp_path / "report.html", full()._replace(films=no_films("No <library> for <it>.")))
+    assert [file.stem for file in written] == NAMES[:-1]
+    page = Page((tmp_path / "report.html").read_text())
+    assert "No <library> for <it>." in page.text and "positions in a plane" not in page.text
 
 
 def test_a_table_without_a_single_value(tmp_path: Path):
