@@ -17,6 +17,7 @@ from jaxtyping import Array, Float
 
 from data_gen.engines.batched import Batched, Single, devices_for, speed_note
 from data_gen.engines.bodies import Body, Fields
+from data_gen.engines.capsules import capsules_as_in_mujoco
 from data_gen.engines.mjcf import load_model
 
 IMPL = "jax"  # else an installed Warp, whose data is another, could be chosen on a GPU
@@ -59,7 +60,8 @@ def advance(
     data = mjx.make_data(model, impl=IMPL).replace(
         qpos=fields["qpos"], qvel=fields["qvel"], qacc_warmstart=warm, ctrl=controls
     )
-    data = jax.lax.fori_loop(0, body.frame_skip, lambda _, now: mjx.step(model, now), data)
+    with capsules_as_in_mujoco():
+        data = jax.lax.fori_loop(0, body.frame_skip, lambda _, now: mjx.step(model, now), data)
     if "cfrc_ext" in body.fields:
         data = mjx.rne_postconstraint(model, data)
     return data.qacc_warmstart, read(body, data)
