@@ -22,11 +22,11 @@ import mujoco
 import mujoco.mjx as mjx
 import numpy as np
 from brax import com, kinematics
-from brax.base import Motion, System
+from brax.base import Motion, System, Transform
 from brax.io import mjcf as brax_mjcf
 from brax.spring import pipeline
 from brax.spring.base import State
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from data_gen.engines.batched import Batched, Single, devices_for, speed_note
 from data_gen.engines.bodies import Body, Fields
@@ -87,23 +87,36 @@ def links_of(model: mujoco.MjModel) -> list[int]:
     return [number for number in range(model.nbody) if model.body_jntnum[number]]
 
 
-def motion_of(data: mjx.Data, links: list[int]) -> Motion:
+def motion_of(data: mjx.Data, links: Int[Array, " L"]) -> Motion:
     """Velocities of the links' origins in the world: MuJoCo gives those of points that move with the root's centre."""
-    velocity = data.cvel[jnp.array(links)]
-    arm = data.xpos[jnp.array(links)] - data.subtree_com[links[0]]
+    velocity, arm = data.cvel[links], data.xpos[links] - data.subtree_com[links[0]]
     return Motion(ang=velocity[:, :3], vel=velocity[:, 3:] + jnp.cross(velocity[:, :3], arm))
 
 
 def fresh(
     system: System, model: mjx.Model, body: Body, links: list[int], offset: Float[np.ndarray, " Nq"], qpos, qvel
 ) -> tuple[State, Fields]:
-    """Brax's state with MuJoCo's velocities of links."""
+    """Brax's `pipeline.init` with MuJoCo's places and velocities of links."""
     data = located(model, qpos, qvel)
-    state = pipeline.init(system, qpos - offset, qvel)
-    motion = motion_of(data, links)
-    _, motion_of_centres = com.from_world(system, state.x, motion)
-    _, joint_motion, _, _ = kinematics.world_to_joint(system, state.x, motion)
-    state = state.replace(xd=motion, xd_i=motion_of_centres, jd=joint_motion)
+    chosen = jnp.array(links)
+    place, motion = Transform(pos=data.xpos[chosen], rot=data.xquat[chosen]), motion_of(data, chosen)
+    joint, joint_motion, anchor, child_anchor = kinematics.world_to_joint(system, place, motion)
+    centre, motion_of_centre = com.from_world(system, place, motion)
+    state = State(
+        q=qpos - offset,
+        qd=qvel,
+        x=place,
+        xd=motion,
+        contact=None,
+        x_i=centre,
+        xd_i=motion_of_centre,
+        j=joint,
+        jd=joint_motion,
+        a_p=anchor,
+        a_c=child_anchor,
+        i_inv=com.inv_inertia(system, place),
+        mass=system.link.inertia.mass ** (1 - system.spring_mass_scale),
+    )
     return state, read(body, data) | {"qpos": qpos, "qvel": qvel}
 
 
