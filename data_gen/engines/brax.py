@@ -1,9 +1,9 @@
 """Brax's spring backend on Gymnasium's bodies: fast and approximate. Links are held together by springs.
 
-The MJCF is the one of the other engines with what Brax refuses taken out (`system_of`), the constants of the springs and
-the substeps are those of Brax's own environments. q is MuJoCo's qpos without the joints' reference positions. qd of
-joints that share a link is another thing than qvel, and Brax's velocities of links are wrong where joints do not lie at
-a link's origin; both are taken from MuJoCo's kinematics here.
+The MJCF is the other engines' without what Brax refuses (`system_of`); constants of the springs and substeps are those
+of Brax's own environments. q is MuJoCo's qpos without the joints' reference positions. Brax's qd of joints that share a
+link is not qvel, and its velocities of links are wrong where joints do not lie at a link's origin: both are taken from
+MuJoCo's kinematics here.
 """
 
 # pyright: reportAttributeAccessIssue=false
@@ -12,7 +12,6 @@ a link's origin; both are taken from MuJoCo's kinematics here.
 import warnings
 from functools import partial
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import brax
@@ -38,8 +37,8 @@ SUBSTEPS = {"HalfCheetah": 16, "Ant": 10, "Hopper": 4, "Walker2d": 4, "Humanoid"
 NOTES = {
     "physics": "Brax's spring backend: fast, approximate, other dynamics than MuJoCo's",
     "precision": "float32",
-    "model": "Euler integration; bodies without joints merged into their parents; spring constants and substeps of "
-    "Brax's own environments",
+    "model": "Euler integration; bodies without joints merged into their parents; spring constants, damping and "
+    "substeps of Brax's own environments; stiffness of joints as a servo",
     "time": "positions of bodies are those of qpos, not one substep older",
 }
 NO_FORCES = {"contact cost": "left out of the reward: Brax gives no contact forces"}
