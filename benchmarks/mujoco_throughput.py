@@ -2,7 +2,8 @@
 
 One jitted policy call a step for all environments and agents. Native engine with the policy, the same physics without
 it, and Gymnasium-Robotics' MaMuJoCo with the same policy: one environment, and behind a 15-line Gymnasium wrapper in
-Gymnasium's Sync and Async vectors. Ways take turns, so that a busy machine slows all alike; figures are medians. About 2 minutes.
+Gymnasium's Sync and Async vectors. Ways take turns, so that a busy machine slows all alike; figures are medians.
+This part takes 2 minutes.
 
 Then the engines mjx and brax: policy, physics and restarts of a rollout in one program, its compilation apart. Most of
 their time is compilation, on a 2-core CPU about DURATION minutes for all.
