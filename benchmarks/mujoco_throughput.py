@@ -6,7 +6,7 @@ Gymnasium's Sync and Async vectors. Ways take turns, so that a busy machine slow
 This part takes 2 minutes.
 
 Then the engines mjx and brax: policy, physics and restarts of a rollout in one program, its compilation apart. Most of
-their time is compilation, on a 2-core CPU about DURATION minutes for all.
+their time is compilation, on a 2-core CPU some 15 minutes for all.
 """
 
 import os

@@ -41,6 +41,7 @@ NOTES = {
     "substeps of Brax's own environments; stiffness of joints as a servo",
     "time": "positions of bodies are those of qpos, not one substep older",
 }
+SHARED = {"joints": "torques of joints that share a link act along axes that turn with the link, not as in MuJoCo"}
 NO_FORCES = {"contact cost": "left out of the reward: Brax gives no contact forces"}
 
 
@@ -150,12 +151,17 @@ def velocities(system: System, state: State, axes: Float[Array, "Nj 3"]) -> Floa
     qvel, joint, place = state.qd, 0, 0
     for link, (kind, parent) in enumerate(zip(system.link_types, system.link_parents, strict=True)):
         count, width = (1, 6) if kind == "f" else (int(kind), int(kind))
-        if kind in "23" and parent >= 0:
+        if is_shared(kind, parent):
             here = axes[joint : joint + count]
             turning = here @ (state.xd.ang[link] - state.xd.ang[parent])
             qvel = qvel.at[place : place + count].set(jnp.linalg.solve(here @ here.T, turning))
         joint, place = joint + count, place + width
     return qvel
+
+
+def is_shared(kind: str, parent: int) -> bool:
+    """Whether hinges share the link; the slides and the hinge of a planar root do too, but are orthogonal."""
+    return kind in "23" and parent >= 0
 
 
 def torques(system: System, controls: Float[Array, " Nu"]) -> Float[Array, " Nv"]:
@@ -175,11 +181,12 @@ def open_here(body: Body, n_envs: int, device: str | None = None) -> Batched:
         advance=partial(advance, system, model, body, offset),
     )
     missing = tuple(name for name in ("cfrc_ext",) if name in body.fields)
+    shared = any(map(is_shared, system.link_types, system.link_parents))
     return Batched(
         *("brax", body, n_envs),
         single=single,
         start=start_of(host_model),
         devices=devices,
         missing=missing,
-        notes={**NOTES, **(NO_FORCES if missing else {}), **speed_note(devices)},
+        notes={**NOTES, **(SHARED if shared else {}), **(NO_FORCES if missing else {}), **speed_note(devices)},
     )

@@ -85,7 +85,9 @@ def test_a_control_drives_the_joint_that_it_drives_in_mujoco(body_name: str) -> 
     qpos[:, 2 if model.nq > model.nv else 1] += 5  # in the air
     root = model.nv - model.nu
     joints = range(root, model.nv)
-    qpos[:, model.nq - model.nu :] = model.jnt_range[model.jnt_limited == 1].mean(axis=1)
+    low, high = model.jnt_range[model.jnt_limited == 1].T
+    # At 0, where axes of joints that share a link are orthogonal, unless that is no place for the joint.
+    qpos[:, model.nq - model.nu :] = np.where((low < 0) & (high > 0), 0, (low + high) / 2)
     physics = engine.begin(qpos, np.zeros((4, model.nv)))
     rest = np.asarray(engine.step(physics, np.zeros((4, model.nu))).fields["qvel"])
     for actuator in range(model.nu):
