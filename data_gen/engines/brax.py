@@ -151,7 +151,7 @@ def velocities(system: System, state: State, axes: Float[Array, "Nj 3"]) -> Floa
     qvel, joint, place = state.qd, 0, 0
     for link, (kind, parent) in enumerate(zip(system.link_types, system.link_parents, strict=True)):
         count, width = (1, 6) if kind == "f" else (int(kind), int(kind))
-        if is_shared(kind, parent):
+        if is_shared(kind, int(parent)):
             here = axes[joint : joint + count]
             turning = here @ (state.xd.ang[link] - state.xd.ang[parent])
             qvel = qvel.at[place : place + count].set(jnp.linalg.solve(here @ here.T, turning))
@@ -181,7 +181,7 @@ def open_here(body: Body, n_envs: int, device: str | None = None) -> Batched:
         advance=partial(advance, system, model, body, offset),
     )
     missing = tuple(name for name in ("cfrc_ext",) if name in body.fields)
-    shared = any(map(is_shared, system.link_types, system.link_parents))
+    shared = any(is_shared(*link) for link in zip(system.link_types, map(int, system.link_parents), strict=True))
     return Batched(
         *("brax", body, n_envs),
         single=single,
