@@ -3,6 +3,10 @@
 One jitted policy call a step for all environments and agents. Native engine with the policy, the same physics without
 it, and Gymnasium-Robotics' MaMuJoCo with the same policy: one environment, and behind a 15-line Gymnasium wrapper in
 Gymnasium's Sync and Async vectors. Ways take turns, so that a busy machine slows all alike; figures are medians.
+This part takes 2 minutes.
+
+Then the engines mjx and brax: policy, physics and restarts of a rollout in one program, its compilation apart. Most of
+their time is compilation, on a 2-core CPU some 15 minutes for all.
 """
 
 import os
@@ -12,18 +16,21 @@ from functools import partial
 
 import gymnasium
 import jax
+import jax.numpy as jnp
 import mujoco
 import numpy as np
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 from gymnasium_robotics import mamujoco_v1
 
 from data_gen.engines import environments
-from data_gen.engines.engine import open_engine, start_states
+from data_gen.engines.engine import Engine, open_engine, start_states
 from data_gen.engines.scenarios import Scenario, make_scenario
 from data_gen.policy import gaussian_sample, head_of, init_actor
 from data_gen.trajectory import ActionSpec
 
 NAMES, SIZES, OBSK, HIDDEN, HORIZON, ROUNDS, SECONDS = ("HalfCheetah 2x3", "Ant 4x2"), (2, 8, 32), 1, 64, 1000, 5, 0.7
+
+JAX_ENGINES, JAX_SIZES, JAX_STEPS, JAX_ROUNDS = ("mjx", "brax"), (16, 64, 256), 20, 3
 
 
 class Stacked(gymnasium.Env):
@@ -178,8 +185,52 @@ def report(name: str, speeds: dict[tuple[str, int], list[float]]) -> None:
         )
 
 
+def play(scenario: Scenario, engine: Engine, actors, running: environments.Running, obs, first):
+    """JAX_STEPS steps of all environments in one program; episodes that end begin again."""
+
+    def body(carry, number):
+        running, obs = carry
+        actions = act(actors, obs, number)
+        running, outcome = environments.step(scenario, engine, HORIZON, running, actions)
+        ended = outcome.terminated | outcome.truncated | outcome.broken
+        keys = jax.random.split(jax.random.fold_in(jax.random.key(2), number), engine.n_envs)
+
+        def again():
+            states = start_states(scenario.body.name, engine.start, keys)
+            return environments.restart(scenario, engine, running, ended, states)
+
+        carry = jax.lax.cond(ended.any(), again, lambda: (running, outcome.obs))
+        return carry, (obs, actions, outcome.rewards)
+
+    return jax.lax.scan(body, (running, obs), first + jnp.arange(JAX_STEPS))
+
+
+def time_jax(name: str) -> None:
+    """One table of the engines that run in JAX."""
+    scenario, devices = make_scenario(name, OBSK), jax.devices()
+    actors = actors_of(scenario)
+    print(f"{name}, environment steps a second on {len(devices)} {devices[0].platform} ({devices[0].device_kind})")
+    for kind in JAX_ENGINES:
+        for n_envs in JAX_SIZES:
+            engine = open_engine(kind, scenario.body, n_envs)
+            states = start_states(name.split()[0], engine.start, jax.random.split(jax.random.key(0), n_envs))
+            started = time.perf_counter()
+            carry = environments.begin(scenario, engine, *states)
+            program = jax.jit(partial(play, scenario, engine, actors)).lower(*carry, 0).compile()
+            compiled = time.perf_counter() - started
+            speeds = []
+            for number in range(JAX_ROUNDS + 1):
+                started = time.perf_counter()
+                carry, _ = jax.block_until_ready(program(*carry, number * JAX_STEPS))
+                speeds.append(n_envs * JAX_STEPS / (time.perf_counter() - started))
+            speed = float(np.median(speeds[1:]))  # the first round warms up
+            print(f"  {kind:24s} {n_envs:3d} environments {speed:9.0f}, after {compiled:.0f} s of compilation")
+
+
 if __name__ == "__main__":
     mujoco.set_mju_user_warning(lambda message: None)  # else a log file is left in the working folder
     opponents = {name: rivals(name) for name in NAMES}  # Async forks here, before JAX starts its threads
     for scenario_name, opponent in opponents.items():
         compare(scenario_name, opponent)
+    for scenario_name in NAMES:
+        time_jax(scenario_name)

@@ -1,6 +1,9 @@
 """What a physics engine is: a batch of E environments of one body that can be put into a state and moved on."""
 
+import io
+from contextlib import redirect_stdout
 from importlib import import_module
+from inspect import signature
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
@@ -11,7 +14,8 @@ from jaxtyping import Array, Bool, Float, Float32, Key
 from data_gen.engines.bodies import BODIES, Body, Fields
 from data_gen.trajectory import AnyArray, InputError
 
-ENGINES = ("native",)
+ENGINES = ("native", "mjx", "brax")
+AUTO = "auto"  # native on CPUs, mjx on GPUs and TPUs
 
 
 class Physics(NamedTuple):
@@ -64,18 +68,31 @@ class Engine(Protocol):
         ...
 
 
-def open_engine(name: str, body: Body, n_envs: int, **settings: Any) -> Engine:
-    """The engine of this name. Raises InputError where it is unknown or its packages are not installed."""
+def choose_engine(name: str, backend: str) -> str:
+    """The engine of this name; `auto` means native where JAX's backend is the CPU, else mjx. Raises InputError."""
+    if name == AUTO:
+        return "native" if backend == "cpu" else "mjx"
     if name not in ENGINES:
-        raise InputError(f"engine: there is no engine {name!r}. The engines are {', '.join(ENGINES)}.")
+        raise InputError(f"engine: there is no engine {name!r}. The engines are {', '.join(ENGINES)}, and {AUTO}.")
+    return name
+
+
+def open_engine(name: str, body: Body, n_envs: int, **settings: Any) -> Engine:
+    """The engine of this name. Raises InputError where it, or a setting, is unknown or its packages are missing."""
+    name = choose_engine(name, jax.default_backend())
     if n_envs < 1:
         raise InputError(f"engine: n_envs is {n_envs}; it must be at least 1.")
     try:
-        module = import_module(f"data_gen.engines.{name}")
+        with redirect_stdout(io.StringIO()):  # mujoco.mjx prints that Warp, which nobody asked for, is not installed
+            module = import_module(f"data_gen.engines.{name}")
     except ModuleNotFoundError as error:
         raise InputError(
             f"engine {name}: the package {error.name!r} is not installed. Run: pip install 'marl-vae[mujoco]'"
         ) from error
+    known = list(signature(module.open_here).parameters)[2:]
+    for setting in settings:
+        if setting not in known:
+            raise InputError(f"engine {name}: there is no setting {setting!r}. Its settings are {', '.join(known)}.")
     return module.open_here(body, n_envs, **settings)
 
 
