@@ -3,7 +3,7 @@
 import zlib
 
 import jax
-from jaxtyping import Array, Key
+from jaxtyping import Array, Int, Key
 
 
 def named_key(seed: int, *path: str | int) -> Key[Array, ""]:
@@ -12,3 +12,10 @@ def named_key(seed: int, *path: str | int) -> Key[Array, ""]:
     for step in path:
         key = jax.random.fold_in(key, zlib.crc32(step.encode()) if isinstance(step, str) else step)
     return key
+
+
+def episode_key(
+    key: Key[Array, ""], seed: Int[Array, ""], checkpoint: Int[Array, ""], number: Int[Array, ""]
+) -> Key[Array, ""]:
+    """The key of one recorded episode."""
+    return jax.random.fold_in(jax.random.fold_in(jax.random.fold_in(key, seed), checkpoint), number)

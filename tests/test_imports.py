@@ -57,7 +57,7 @@ def test_imports_go_one_way(file: Path) -> None:
 
 
 def test_a_wrong_import_is_found() -> None:
-    assert wrong("marl_vae", imported("from data_gen.store import write_group")) != set()
+    assert wrong("marl_vae", imported("from data_gen.storage.store import write_group")) != set()
     assert wrong("data_gen", imported("import marl_vae.train")) != set()
     assert wrong("probes", imported("from hydra import compose")) == {"hydra", "hydra.compose"}
     assert wrong("probes", imported("from marl_vae.latents import kl")) == set()

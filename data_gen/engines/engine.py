@@ -1,9 +1,11 @@
 """What a physics engine is: a batch of E environments of one body that can be put into a state and moved on."""
 
 import io
+import os
 from contextlib import redirect_stdout
 from importlib import import_module
 from inspect import signature
+from types import ModuleType
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
@@ -82,18 +84,39 @@ def open_engine(name: str, body: Body, n_envs: int, **settings: Any) -> Engine:
     name = choose_engine(name, jax.default_backend())
     if n_envs < 1:
         raise InputError(f"engine: n_envs is {n_envs}; it must be at least 1.")
-    try:
-        with redirect_stdout(io.StringIO()):  # mujoco.mjx prints that Warp, which nobody asked for, is not installed
-            module = import_module(f"data_gen.engines.{name}")
-    except ModuleNotFoundError as error:
-        raise InputError(
-            f"engine {name}: the package {error.name!r} is not installed. Run: pip install 'marl-vae[mujoco]'"
-        ) from error
+    module = import_engine(name)
     known = list(signature(module.open_here).parameters)[2:]
     for setting in settings:
         if setting not in known:
             raise InputError(f"engine {name}: there is no setting {setting!r}. Its settings are {', '.join(known)}.")
     return module.open_here(body, n_envs, **settings)
+
+
+def import_engine(name: str) -> ModuleType:
+    """The engine's module, also where MUJOCO_GL names graphics that do not work here: physics draws nothing."""
+    try:
+        return import_quietly(name)
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"engine {name}: the package {error.name!r} is not installed. Run: pip install 'marl-vae[mujoco]'"
+        ) from error
+    except Exception as error:  # whatever a graphics library raises while mujoco loads it
+        asked = os.environ.get("MUJOCO_GL")
+        if asked is None:
+            raise
+        os.environ["MUJOCO_GL"] = "disable"
+        try:
+            return import_quietly(name)
+        except Exception:
+            raise error from None
+        finally:
+            os.environ["MUJOCO_GL"] = asked
+
+
+def import_quietly(name: str) -> ModuleType:
+    """mujoco.mjx prints that Warp, which nobody asked for, is not installed."""
+    with redirect_stdout(io.StringIO()):
+        return import_module(f"data_gen.engines.{name}")
 
 
 def start_states(

@@ -5,7 +5,6 @@ E environments, N agents.
 
 from typing import Any, NamedTuple
 
-import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from data_gen.engines.bodies import RewardTerms, reward_of, reward_terms
@@ -88,11 +87,3 @@ def check_states(engine: Engine, qpos: Any, qvel: Any) -> None:
             f"engine {engine.name}: states have shapes {qpos.shape} and {qvel.shape}; {engine.body.name} with "
             f"{engine.n_envs} environments needs {wanted[0]} and {wanted[1]}."
         )
-
-
-def name_broken(broken: Bool[np.ndarray, " E"], age: Int[np.ndarray, " E"], seeds: Int[np.ndarray, " E"]) -> list[str]:
-    """One line for each episode whose physics failed: environment, step and training seed."""
-    return [
-        f"physics of environment {env} failed at step {age[env] - 1} (training seed {seeds[env]}); episode discarded"
-        for env in np.flatnonzero(broken).tolist()
-    ]

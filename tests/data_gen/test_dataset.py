@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import xarray
 
-from data_gen.dataset import digest, present_shards, read_dataset, shard_path, write_shard
-from data_gen.shard import Shard
+from data_gen.storage.dataset import digest, present_shards, read_dataset, shard_path, write_shard
+from data_gen.storage.shard import Shard
 from data_gen.trajectory import (
     SPLITS,
     ActionSpec,

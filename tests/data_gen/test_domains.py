@@ -6,7 +6,7 @@ import pytest
 from data_gen.domains import DOMAIN_CONFIGS, DOMAINS, coordination, hill_climbing, plane
 from data_gen.domains.coordination import Coordination, MeetingState
 from data_gen.domains.hill_climbing import HillClimbing, HillState
-from data_gen.rollout import act_random, act_scripted, play, team_return
+from data_gen.learners.rollout import act_random, act_scripted, play, team_return
 from data_gen.trajectory import InputError, RowIndex, TrajectoryBatch
 from tests.data_gen.oracles_plane import best_assignment, hill_reward
 

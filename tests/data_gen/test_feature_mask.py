@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from data_gen.dataset import digest, read_dataset, write_shard
-from data_gen.feature_mask import feature_mask_json, feature_mask_of
-from data_gen.shard import Shard
-from data_gen.store import read_manifest
+from data_gen.storage.dataset import digest, read_dataset, write_shard
+from data_gen.storage.feature_mask import feature_mask_json, feature_mask_of
+from data_gen.storage.shard import Shard
+from data_gen.storage.store import read_manifest
 from data_gen.trajectory import ActionSpec, FeatureMask, InputError, alike_columns, all_real
 from tests.builders import ACTION_WIDTHS, OBS_WIDTHS, UNEVEN, N, tiny_batch, uneven_batch
 from tests.data_gen.test_dataset import tiny_shard
@@ -76,7 +76,7 @@ def test_a_garbled_mask_is_refused(tmp_path: Path, monkeypatch, value: object, s
         write_shard(tmp_path, 0, 1, uneven_shard(0, feature_mask=value), {})
     assert list(tmp_path.iterdir()) == []
     with monkeypatch.context() as patch:  # a writer of somebody else
-        patch.setattr("data_gen.dataset.feature_mask_of", lambda *args: None)
+        patch.setattr("data_gen.storage.dataset.feature_mask_of", lambda *args: None)
         write_shard(tmp_path, 0, 1, uneven_shard(0, feature_mask=value), {})
     with pytest.raises(InputError, match=re.escape(said)) as refused:
         read_dataset(tmp_path)

@@ -7,23 +7,9 @@ import pytest
 from scipy import stats
 
 from data_gen.domains.hill_climbing import HillClimbing, make
-from data_gen.learner import (
-    PPO,
-    Samples,
-    by_learner,
-    check_fit,
-    gae,
-    init_learner,
-    init_seeds,
-    inputs_of,
-    learn_from,
-    loss,
-    samples_of,
-    train_seeds,
-    value_of,
-)
-from data_gen.policy import DISTRIBUTIONS, head_of, init_actor, init_network, network
-from data_gen.rollout import Episode
+from data_gen.learners.learner import check_fit, init_learner, init_seeds, train_seeds, transitions_of
+from data_gen.learners.ppo import PPO, learn_from, loss, samples_of
+from data_gen.learners.rollout import Episode
 from data_gen.trajectory import ActionSpec, InputError
 from tests.data_gen.oracles_plane import advantages, mlp
 
@@ -32,7 +18,12 @@ KINDS = {"continuous": ActionSpec("continuous", 2), "discrete": ActionSpec("disc
 
 
 one_learner = jax.jit(init_learner, static_argnums=(0, 1))
-samples_in = jax.jit(samples_of, static_argnums=(0, 1))
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def samples_in(domain, ppo, params, episodes):
+    real = jnp.ones((domain.n_agents, domain.action.size), bool)
+    return samples_of(real, domain.action.kind, ppo, params, transitions_of(episodes))
 
 
 @cache
@@ -58,98 +49,6 @@ def random_episodes(domain, n_episodes, seed=0):
 
 def flat(tree):
     return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(tree)])
-
-
-def test_advantages_bootstrap_from_the_value_after_the_cut():
-    rng = np.random.default_rng(0)
-    rewards, values, last = rng.normal(size=(3, 7)), rng.normal(size=(3, 7)), rng.normal(size=3)
-    got = gae(jnp.asarray(rewards), jnp.asarray(values), jnp.asarray(last), 0.9, 0.8)
-    want = [advantages(r, v, w, 0.9, 0.8) for r, v, w in zip(rewards, values, last, strict=True)]
-    np.testing.assert_allclose(got, want, rtol=1e-5)
-
-
-def test_constant_reward_and_its_true_value_leave_no_advantage():
-    gamma = 0.9
-    value = jnp.full((2, 5), 1 / (1 - gamma))
-    got = gae(jnp.ones((2, 5)), value, value[:, 0], gamma, 0.7)
-    np.testing.assert_allclose(got, 0, atol=1e-5)
-
-
-def test_gaussian_agrees_with_scipy():
-    rng = np.random.default_rng(0)
-    mean, log_std, a = rng.normal(size=(4, 3)), rng.normal(size=(4, 3)), rng.normal(size=(4, 3))
-    head, gaussian = jnp.asarray(np.concatenate([mean, log_std], -1)), DISTRIBUTIONS["continuous"]
-    normal = stats.norm(mean, np.exp(log_std))
-    np.testing.assert_allclose(gaussian.log_prob(head, jnp.asarray(a)), normal.logpdf(a).sum(-1), rtol=1e-5)
-    np.testing.assert_allclose(gaussian.entropy(head), normal.entropy().sum(-1), rtol=1e-5)
-    drawn = np.asarray(gaussian.sample(jnp.tile(head[:1], (20000, 1)), jax.random.key(0)))
-    np.testing.assert_allclose(drawn.mean(0), mean[0], atol=5 * np.exp(log_std[0]).max() / 20000**0.5)
-    np.testing.assert_allclose(drawn.std(0), np.exp(log_std[0]), rtol=0.03)
-
-
-def test_categorical_agrees_with_scipy():
-    rng = np.random.default_rng(0)
-    logits, a = rng.normal(size=(4, 5)), rng.integers(0, 5, 4)
-    p = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
-    head, categorical = jnp.asarray(logits), DISTRIBUTIONS["discrete"]
-    np.testing.assert_allclose(categorical.log_prob(head, jnp.asarray(a)), np.log(p[range(4), a]), rtol=1e-5)
-    np.testing.assert_allclose(categorical.entropy(head), [stats.entropy(row) for row in p], rtol=1e-5)
-    drawn = np.asarray(categorical.sample(jnp.tile(head[:1], (20000, 1)), jax.random.key(0)))
-    np.testing.assert_allclose(np.bincount(drawn, minlength=5) / 20000, p[0], atol=0.02)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_new_policies_are_nearly_standard_and_networks_are_plain_tanh_layers(kind):
-    params = init_actor(jax.random.key(0), 4, 16, KINDS[kind])
-    x = np.random.default_rng(0).normal(size=(7, 4))
-    head = np.asarray(head_of(params, jnp.asarray(x), kind))
-    np.testing.assert_allclose(head, 0, atol=0.15)
-    params = init_network(jax.random.key(1), (4, 16, 16, 3), 1.0)
-    np.testing.assert_allclose(network(params, jnp.asarray(x)), mlp(params, x), rtol=1e-4, atol=1e-5)
-
-
-def test_standard_deviation_has_a_floor():
-    params = init_actor(jax.random.key(0), 4, 16, KINDS["continuous"]) | {"raw_std": jnp.full(2, -50.0)}
-    log_std = np.asarray(head_of(params, jnp.zeros((1, 4)), "continuous"))[0, 2:]
-    np.testing.assert_allclose(np.exp(log_std), 0.1, rtol=1e-5)
-
-
-def test_values_are_in_units_of_return():
-    critic = init_network(jax.random.key(1), (4, 8, 8, 1), 1.0)
-    x = np.random.default_rng(0).normal(size=(7, 4))
-    np.testing.assert_allclose(value_of(critic, jnp.asarray(x), 0.9), mlp(critic, x)[:, 0] / (1 - 0.9), rtol=1e-4)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_loss_equals_numpy(kind):
-    rng, n = np.random.default_rng(0), 11
-    ppo = PPO(clip=0.1, entropy=0.3, gamma=0.9)
-    params = {
-        "actor": init_actor(jax.random.key(0), 4, 8, KINDS[kind]),
-        "critic": init_network(jax.random.key(1), (4, 8, 8, 1), 1.0),
-    }
-    params["actor"]["w2"] = 50 * params["actor"]["w2"]
-    obs, old, advantage, target = (
-        rng.normal(size=(n, 4)),
-        rng.normal(size=n) - 2,
-        rng.normal(size=n),
-        rng.normal(size=n),
-    )
-    out = mlp(params["actor"], obs)
-    if kind == "continuous":
-        actions = rng.normal(size=(n, 2))
-        log_prob = stats.norm(out, 1).logpdf(actions).sum(-1)
-        entropy = 2 * stats.norm(0, 1).entropy()
-    else:
-        actions = rng.integers(0, 5, n)
-        p = np.exp(out) / np.exp(out).sum(-1, keepdims=True)
-        log_prob, entropy = np.log(p[range(n), actions]), np.mean([stats.entropy(row) for row in p])
-    ratio, scaled = np.exp(log_prob - old), (advantage - advantage.mean()) / (advantage.std() + 1e-6)
-    gain = np.minimum(ratio * scaled, np.clip(ratio, 0.9, 1.1) * scaled).mean()
-    error = mlp(params["critic"], obs)[:, 0] - (1 - 0.9) * target
-    want = -gain + 0.5 * np.mean(error**2) - 0.3 * entropy
-    samples = Samples(*(jnp.asarray(x) for x in (obs, actions, old, advantage, target)))
-    np.testing.assert_allclose(loss(params, samples, kind, ppo), want, rtol=1e-4)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -182,13 +81,6 @@ def test_samples_pair_each_learner_with_its_own_agents(kind, sharing):
             else:
                 log_prob = np.log((np.exp(out) / np.exp(out).sum(-1, keepdims=True))[range(6), a])
             np.testing.assert_allclose(own.log_prob, log_prob, rtol=1e-4)
-
-
-def test_learners_by_agent():
-    x = jnp.arange(12.0).reshape(3, 2, 2)
-    assert by_learner(x, sharing=False).shape == (3, 1, 2, 2) and by_learner(x, sharing=True).shape == (1, 3, 2, 2)
-    seen = np.asarray(inputs_of(x, sharing=True))
-    np.testing.assert_array_equal(seen[0, :, :, 2:], np.broadcast_to(np.eye(3)[:, None], (3, 2, 3)))
 
 
 def test_one_agents_samples_change_no_other_agent():
@@ -246,13 +138,24 @@ def test_a_team_that_shares_one_network_learns():
     assert (curve[:, -5:].mean(axis=1) > curve[:, :2].mean(axis=1) + 2).all()
 
 
-@pytest.mark.parametrize(
-    "values, word",
-    [({"updates": 0}, "updates"), ({"lr": -1.0}, "lr"), ({"gamma": 1.0}, "gamma"), ({"entropy": -0.1}, "entropy")],
-)
-def test_a_wrong_value_names_itself(values, word):
-    with pytest.raises(InputError, match=word):
-        PPO(**values)
+def test_the_learning_rate_falls_to_zero_where_it_is_annealed():
+    domain, ppo = small_domain(), PPO(updates=2, envs=4, hidden=8, epochs=1, minibatches=1, anneal=True)
+    state = one_learner(domain, ppo, jax.random.key(0))
+    samples = samples_in(domain, ppo, state.params, random_episodes(domain, 4))
+    own = [jax.tree.map(lambda x: x[1], tree) for tree in (state.params, state.optimiser, samples)]
+    learn = jax.jit(partial(learn_from, kind="continuous", ppo=ppo))
+    moved = []
+    for _ in range(3):
+        params, optimiser = learn(*own, jax.random.key(2))
+        moved.append(np.abs(flat(params) - flat(own[0])).max())
+        own = [params, optimiser, own[2]]
+    np.testing.assert_allclose(moved[0], ppo.lr, rtol=0.01)
+    assert 0.3 * ppo.lr < moved[1] < 0.7 * ppo.lr and moved[2] == 0
+
+
+def test_a_domain_on_the_plane_takes_no_segment():
+    with pytest.raises(InputError, match="whole episodes"):
+        check_fit(small_domain(), PPO(segment=5))
 
 
 def test_minibatches_must_divide_the_samples():

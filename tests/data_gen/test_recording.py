@@ -6,23 +6,23 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import data_gen.recording
 from data_gen.domains.coordination import Coordination
 from data_gen.domains.coordination import make as make_coordination
 from data_gen.domains.hill_climbing import HillClimbing
 from data_gen.domains.hill_climbing import make as make_hills
-from data_gen.keys import named_key
-from data_gen.learner import PPO, Progress, act_policy
-from data_gen.recording import (
+from data_gen.keys import episode_key, named_key
+from data_gen.learners.learner import Progress, act_policy
+from data_gen.learners.ppo import PPO
+from data_gen.learners.rollout import play
+from data_gen.recording.learning import normalised_return
+from data_gen.recording.plane_world import PlaneWorld
+from data_gen.recording.recording import (
     Recording,
     check_finite,
-    episode_key,
-    normalised_return,
     record_shard,
     seeds_of_shard,
     updates_at,
 )
-from data_gen.rollout import play
 from data_gen.trajectory import InputError, RowIndex
 from tests.data_gen.oracles_plane import hill_reward
 
@@ -35,7 +35,7 @@ MEETING = make_coordination(Coordination(horizon=9))
 @pytest.fixture(scope="module", params=[HILLS, MEETING], ids=["hills", "meeting"])
 def shards(request):
     domain, told = request.param, []
-    found = [record_shard(domain, PPO_SMALL, SMALL, k, told.append) for k in range(2)]
+    found = [record_shard(PlaneWorld(domain, PPO_SMALL), SMALL, k, told.append) for k in range(2)]
     return domain, found, told
 
 
@@ -89,10 +89,11 @@ def test_steps_are_aligned_and_cut_at_the_horizon(shards):
 def test_more_seeds_shards_and_episodes_change_no_episode(shards):
     domain, found, _ = shards
     wider = Recording(seeds=6, checkpoints=3, episodes=3, shards=2, split=[4, 1, 1])
-    shard = record_shard(domain, PPO_SMALL, wider, 0, lambda share: None)
+    shard = record_shard(PlaneWorld(domain, PPO_SMALL), wider, 0, lambda share: None)
     kept = shard.batch.obs.reshape(3, 3, 3, *shard.batch.obs.shape[1:])[:2, :, :2]
     np.testing.assert_allclose(kept.reshape(found[0].batch.obs.shape), found[0].batch.obs, atol=2e-3)
-    other = record_shard(domain, PPO_SMALL, Recording(**vars(SMALL) | {"seed": 1}), 0, lambda share: None)
+    differing = Recording(**vars(SMALL) | {"seed": 1})
+    other = record_shard(PlaneWorld(domain, PPO_SMALL), differing, 0, lambda share: None)
     assert np.abs(other.batch.obs - found[0].batch.obs).max() > 0.01
 
 
@@ -103,20 +104,28 @@ def test_curves_are_finite_and_of_all_updates(shards):
     assert np.abs(np.diff(np.concatenate(first), axis=0)).max(axis=1).min() > 0.1
 
 
-def exploding(domain, ppo, state, n_updates):
-    returns = jnp.ones((2, n_updates)).at[1, 1].set(jnp.nan)
-    return state, Progress(returns, jnp.ones((2, n_updates), bool))
+def history(returns, finite=True, episodes=3):
+    shape = np.shape(returns)
+    counts = np.full(shape, episodes, np.int32)
+    flags = np.broadcast_to(np.asarray(finite), shape)
+    return Progress(np.asarray(returns, np.float32), counts, np.zeros(shape, np.int32), flags)
 
 
-def test_a_learner_that_explodes_names_seed_and_update(monkeypatch):
-    monkeypatch.setattr(data_gen.recording, "train_seeds", exploding)
+class Exploding(PlaneWorld):
+    def train(self, state, n_updates, tell):
+        returns = np.ones((2, n_updates))
+        returns[1, 1] = np.nan
+        return state, history(returns)
+
+
+def test_a_learner_that_explodes_names_seed_and_update():
     with pytest.raises(InputError, match=r"training seed 3 .* update 1"):
-        record_shard(HILLS, PPO_SMALL, SMALL, 1, lambda share: None)
-    returns, finite = jnp.array([[1.0, 2.0], [1.0, jnp.inf]]), jnp.ones((2, 2), bool)
+        record_shard(Exploding(HILLS, PPO_SMALL), SMALL, 1, lambda share: None)
     with pytest.raises(InputError, match=r"training seed 7 .* update 11"):
-        check_finite(Progress(returns, finite), range(6, 8), 10)
+        check_finite(history([[1.0, 2.0], [1.0, np.inf]]), range(6, 8), 10)
     with pytest.raises(InputError, match=r"training seed 6 .* update 10"):
-        check_finite(Progress(jnp.ones((2, 2)), finite.at[0, 0].set(False)), range(6, 8), 10)
+        check_finite(history(np.ones((2, 2)), [[False, True], [True, True]]), range(6, 8), 10)
+    check_finite(history([[1.0, np.nan]], episodes=0), range(6, 7), 10)  # no episode ended, so there is no return
 
 
 def test_normalised_return_by_hand():

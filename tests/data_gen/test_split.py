@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from data_gen.split import allocate, scale_sizes, split_groups
+from data_gen.storage.split import allocate, scale_sizes, split_groups
 from data_gen.trajectory import InputError, Labels, LabelSpec
 
 SIZES = [24, 8, 16]

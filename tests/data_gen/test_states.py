@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from data_gen.dataset import digest, read_dataset, shard_path, write_shard
-from data_gen.shard import Shard
-from data_gen.states import read_states
+from data_gen.storage.dataset import digest, read_dataset, shard_path, write_shard
+from data_gen.storage.shard import Shard
+from data_gen.storage.states import read_states
 from data_gen.trajectory import InputError
 from tests.builders import B, T
 from tests.data_gen.test_dataset import N_SHARDS, tiny_shard

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 import xarray
 
-from data_gen import store
-from data_gen.store import AlreadyThere, read_group, read_manifest, write_group
+from data_gen.storage import store
+from data_gen.storage.store import AlreadyThere, read_group, read_manifest, write_group
 from data_gen.trajectory import InputError
 
 
@@ -204,7 +204,7 @@ WRITER = """
 import sys, time
 from pathlib import Path
 import numpy as np
-from data_gen import store
+from data_gen.storage import store
 store._sync_tree = lambda root: (print("ready", flush=True), time.sleep(60))
 store.write_group(Path(sys.argv[1]), {"x": (("row",), np.arange(4))}, {})
 """

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from data_gen.dataset import shard_path, whole_set
-from data_gen.store import names_in, read_manifest, read_rows
+from data_gen.storage.dataset import shard_path, whole_set
+from data_gen.storage.store import names_in, read_manifest, read_rows
 from data_gen.trajectory import InputError
 
 GROUP = "states"

@@ -1,5 +1,6 @@
 """Actor and critic of one learner: two small networks, and Gaussian or categorical actions."""
 
+import math
 from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
@@ -11,8 +12,7 @@ from jaxtyping import Array, Float, Int, Key
 from data_gen.trajectory import ActionSpec
 
 Params = dict[str, Array]
-LOG_STD_FLOOR = -2.302585  # log 0.1
-RAW_STD_ONE = 2.197225  # softplus of it is log 10, so that a new policy's standard deviation is 1
+LOG_STD_FLOOR = math.log(0.1)
 
 
 class Distribution(NamedTuple):
@@ -83,13 +83,18 @@ def network(params: Params, x: Float[Array, "*S In"]) -> Float[Array, "*S Out"]:
     return x
 
 
-def init_actor(key: Key[Array, ""], n_obs: int, hidden: int, action: ActionSpec) -> Params:
-    """A small last layer, so that a new policy is nearly standard normal or uniform."""
+def init_actor(key: Key[Array, ""], n_obs: int, hidden: int, action: ActionSpec, initial_std: float = 1.0) -> Params:
+    """A small last layer, so that a new policy is nearly N(0, initial_std²) or uniform."""
     params = init_network(key, (n_obs, hidden, hidden, action.size), last_scale=0.01)
     if action.kind == "continuous":
         # A dtype of its own: a weakly typed leaf would come back strong, and every program would compile twice.
-        params["raw_std"] = jnp.full(action.size, RAW_STD_ONE, jnp.float32)
+        params["raw_std"] = jnp.full(action.size, raw_std(initial_std), jnp.float32)
     return params
+
+
+def raw_std(std: float) -> float:
+    """The parameter at which log σ = log 0.1 + softplus(raw) gives this standard deviation, which is above 0.1."""
+    return round(math.log(math.expm1(math.log(std) - LOG_STD_FLOOR)), 6)
 
 
 def head_of(params: Params, obs: Float[Array, "*S Do"], kind: str) -> Float[Array, "*S H"]:

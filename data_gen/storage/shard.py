@@ -16,6 +16,7 @@ class Shard(NamedTuple):
     `policies` maps a parameter's path to an array [S, C, ...]; `curve` is the mean team return of the learner's
     own episodes. `meta` is JSON: what every shard of one data set must agree on. `states` maps a name, such as "qpos",
     to what a simulator needs to show a step again, [B, T, ...]; domains that nothing has to show leave it empty.
+    `discarded` says, a line each, which episodes were thrown away and why.
     """
 
     batch: TrajectoryBatch
@@ -28,3 +29,4 @@ class Shard(NamedTuple):
     action: ActionSpec
     meta: dict[str, Any]
     states: Mapping[str, np.ndarray] = MappingProxyType({})
+    discarded: tuple[str, ...] = ()

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int32
 
-from data_gen.feature_mask import feature_mask_of
-from data_gen.shard import Shard
-from data_gen.split import split_groups
-from data_gen.store import AlreadyThere, Arrays, read_group, read_manifest, write_group
+from data_gen.storage.feature_mask import feature_mask_of
+from data_gen.storage.shard import Shard
+from data_gen.storage.split import split_groups
+from data_gen.storage.store import AlreadyThere, Arrays, read_group, read_manifest, write_group
 from data_gen.trajectory import (
     ActionSpec,
     Dataset,
@@ -30,8 +30,8 @@ from data_gen.trajectory import (
 )
 
 BATCH_DIMS = ("episode", "step", "agent")
-# What may differ between shards of one data set: which one it is, and who made it.
-OWN = ("index", "provenance")
+# What may differ between shards of one data set: which one it is, who made it, and what was thrown away.
+OWN = ("index", "provenance", "discarded")
 
 
 def shard_path(root: Path, index: int) -> Path:
@@ -65,6 +65,7 @@ def write_shard(root: Path, index: int, n_shards: int, shard: Shard, provenance:
         "label_specs": [{**spec._asdict(), "classes": list(spec.classes)} for spec in shard.labels.specs],
         "hand_names": list(shard.hand.names),
         "provenance": provenance,
+        **({"discarded": list(shard.discarded)} if shard.discarded else {}),
     }
     try:
         write_group(where, _arrays_of(shard), attrs)
@@ -77,8 +78,8 @@ def write_shard(root: Path, index: int, n_shards: int, shard: Shard, provenance:
 def read_dataset(root: Path) -> Dataset:
     """Every shard of the set in order, every file checked, split by group as meta["recording"] says.
 
-    meta gains "curves" [S, U] and "provenance" (a list, one a shard). Raises InputError where the set is not there,
-    is not whole, is damaged, or its shards do not belong together.
+    meta gains "curves" [S, U], "provenance" (a list, one a shard) and "discarded" (what was thrown away, and why).
+    Raises InputError where the set is not there, is not whole, is damaged, or its shards do not belong together.
     """
     indices = whole_set(Path(root))
     paths = [shard_path(root, index) for index in indices]
@@ -88,7 +89,9 @@ def read_dataset(root: Path) -> Dataset:
     arrays = {name: _concatenate(name, paths, parts) for name in parts[0]}
     curves = _concatenate("curve", paths, [read_group(path, "learner")[0] for path in paths])
     head = attrs[0]
-    meta = {**head["meta"], "curves": curves, "provenance": [own["provenance"] for own in attrs]}
+    lost = [line for own in attrs for line in own.get("discarded", ())]
+    own = [own["provenance"] for own in attrs]
+    meta = {**head["meta"], "curves": curves, "provenance": own, "discarded": lost}
     action = ActionSpec(**head["action"])
     batch = TrajectoryBatch(obs=arrays["obs"], actions=arrays["actions"], mask=arrays["mask"])
     check_batch(batch, action, str(root))
