@@ -9,7 +9,7 @@ from pathlib import Path
 
 import jax
 
-from data_gen.dataset import digest, read_dataset
+from data_gen.storage.dataset import digest, read_dataset
 from data_gen.trajectory import SPLITS, take
 from marl_vae import load, load_untrained
 from marl_vae.diagnostics import active_units

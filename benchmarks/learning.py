@@ -11,9 +11,10 @@ import numpy as np
 
 from data_gen.domains import DOMAIN_CONFIGS, DOMAINS
 from data_gen.domains.coordination import goal_entropy
-from data_gen.learner import PPO
-from data_gen.recording import Recording, normalised_return, record_shard
-from data_gen.shard import Shard
+from data_gen.learners.ppo import PPO
+from data_gen.recording.learning import normalised_return
+from data_gen.recording.recording import Recording, record_shard
+from data_gen.storage.shard import Shard
 from data_gen.trajectory import RowIndex
 
 

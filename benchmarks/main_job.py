@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from data_gen.dataset import read_dataset
 from data_gen.domains.coordination import goal_entropy
-from data_gen.recording import normalised_return
+from data_gen.recording.learning import normalised_return
+from data_gen.storage.dataset import read_dataset
 
 BEATEN = ("majority", "random_encoder")
 

@@ -25,7 +25,7 @@ from gymnasium_robotics import mamujoco_v1
 from data_gen.engines import environments
 from data_gen.engines.engine import Engine, open_engine, start_states
 from data_gen.engines.scenarios import Scenario, make_scenario
-from data_gen.policy import gaussian_sample, head_of, init_actor
+from data_gen.learners.policy import gaussian_sample, head_of, init_actor
 from data_gen.trajectory import ActionSpec
 
 NAMES, SIZES, OBSK, HIDDEN, HORIZON, ROUNDS, SECONDS = ("HalfCheetah 2x3", "Ant 4x2"), (2, 8, 32), 1, 64, 1000, 5, 0.7

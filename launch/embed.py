@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from data_gen.store import read_group, write_group
+from data_gen.storage.store import read_group, write_group
 from data_gen.trajectory import SPLITS, Dataset, TrajectoryBatch
 from launch.log import NoLogger
 from launch.progress import progress

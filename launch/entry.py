@@ -27,6 +27,8 @@ from marl_vae.train import TrainingDiverged
 
 GROUP_OPTION = r"Could not find '([^']+)'.*Available options in '([^']+)': (.*?)(?: Config search.*)?$"
 NO_GROUP = r"Could not override '([^']+)'. No match in the defaults list"
+# Groups that lie within another, and how they are chosen.
+WITHIN = {"engine": " With domain=mujoco write 'engine@domain.engine=native' or 'domain.engine.name=native'."}
 LONGEST = 100  # characters of a sweep folder's name; a file system takes 255 bytes
 
 
@@ -96,7 +98,7 @@ def _explain(error: Exception, config: str) -> str:
         hint = nearest(wrong.split("/")[-1], options.split())
         return f"{wrong!r} does not exist.{hint} {group} is one of: {options}."
     if group := re.search(NO_GROUP, text):
-        hint = nearest(group[1], [*_known_keys(config), *(folder.name for folder in CONF.iterdir() if folder.is_dir())])
+        hint = WITHIN.get(group[1]) or nearest(group[1], [*_known_keys(config), *_groups()])
         return f"{group[1]!r} is no config group of this entry point.{hint} `--help` lists them all."
     if missing := re.search(r"[Kk]ey '([^']+)' (?:is )?not in", f"{text} {cause}"):
         full = re.search(r"Could not override '([^']+)'", text)
@@ -116,6 +118,10 @@ def nearest(wrong: str, known: list[str]) -> str:
     """A hint at the valid name that is most like a wrong one, or nothing."""
     close = difflib.get_close_matches(wrong, known, n=1, cutoff=0.4)
     return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def _groups() -> list[str]:
+    return [folder.name for folder in CONF.iterdir() if folder.is_dir()]
 
 
 def _known_keys(config: str) -> list[str]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from data_gen.engines.film import NoRendering, film
 from data_gen.engines.scenarios import make_scenario
-from data_gen.states import read_states
+from data_gen.storage.states import read_states
 from data_gen.trajectory import Dataset
 from probes.films import Films, no_films, paint_of, pick_films
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from data_gen.dataset import read_dataset
+from data_gen.storage.dataset import read_dataset
 from launch import generate, probe, train
 from launch.entry import enter, run_folder
 from launch.log import logging_to
@@ -16,12 +16,13 @@ def main(cfg: Pipeline) -> None:
     run = run_folder(cfg.runs, cfg.name)
     if cfg.data:
         check_labels(cfg.probe, read_dataset(Path(cfg.data)))
+    world = None if cfg.data else generate.world_for(cfg, run / "data")
     made = {} if cfg.data else generate.sections(cfg)
     own = {**made, **train.sections(cfg), "probe": cfg.probe}
     seeds = {"recording": cfg.recording.seed, **train.seeds(cfg), "probe": cfg.probe.seed}
     with claim(run, own, seeds), logging_to(cfg.logger, run, cfg.name) as logger:
         if not cfg.data:
-            generate.generate(cfg, run / "data")
+            generate.generate(cfg, world, run / "data")
         check_labels(cfg.probe, read_dataset(train.data_folder(cfg, run)))
         if train.train(cfg, run, logger) or not probe.done(cfg.probe, run):
             probe.probe(cfg.probe, run, logger)

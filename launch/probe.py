@@ -4,8 +4,8 @@ from pathlib import Path
 
 import yaml
 
-from data_gen.dataset import read_dataset
-from data_gen.store import read_group
+from data_gen.storage.dataset import read_dataset
+from data_gen.storage.store import read_group
 from launch.entry import enter
 from launch.log import NoLogger, logging_to
 from launch.progress import progress

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 SECONDS_A_LINE = 15.0
+LEAST_SHARE = 0.01  # of all work, before the time left is told: what comes first also compiles
 
 
 class Tell:
@@ -32,7 +33,7 @@ class Tell:
 
     def _left(self, now: float, share: float) -> str:
         began, done = self._first or (now, share)
-        return f", {(now - began) / (share - done) * (1 - share):.0f} s left" if share > done else ""
+        return f", {(now - began) / (share - done) * (1 - share):.0f} s left" if share >= done + LEAST_SHARE else ""
 
 
 @contextmanager

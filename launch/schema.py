@@ -8,8 +8,8 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, DictConfig, OmegaConf
 
 from data_gen.domains import DOMAIN_CONFIGS
-from data_gen.learner import PPO
-from data_gen.recording import Recording, seeds_of_shard
+from data_gen.learners.ppo import PPO
+from data_gen.recording.recording import Recording, seeds_of_shard
 from data_gen.trajectory import InputError
 from launch.log import Logging
 from marl_vae.model import Model

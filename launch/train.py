@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from data_gen.dataset import digest, read_dataset
+from data_gen.storage.dataset import digest, read_dataset
 from data_gen.trajectory import SPLITS, take
 from launch.embed import embed
 from launch.entry import enter, run_folder

@@ -58,7 +58,10 @@ def normalise(curves: Float[np.ndarray, "S U"], baselines: dict[str, float]) -> 
 def learning_curves(
     curves: Float[np.ndarray, "S U"], baselines: dict[str, float], snapshots: Sequence[int] = ()
 ) -> Figure:
-    """Mean team return of each training seed over its updates, with the median over seeds."""
+    """Mean team return of each training seed over its updates, with the median over seeds.
+
+    NaN where no episode ended in an update: a line goes on to the next update in which one did.
+    """
     figure = new_figure(3.6)
     ax = figure.subplots()
     tidy(ax)
@@ -72,8 +75,11 @@ def learning_curves(
             ax.axhline(height, color=DARK, linewidth=1, linestyle=(0, (4, 3)))
             ax.annotate(name, (1, height), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=9)
     updates = np.arange(1, shown.shape[1] + 1)
-    ax.plot(updates, shown.T, color=PALETTE[4], linewidth=0.7, alpha=0.45)
-    ax.plot(updates, np.median(shown, axis=0), color=PALETTE[0], linewidth=2.4)
+    known = np.isfinite(shown)
+    for seed, where in zip(shown, known, strict=True):
+        ax.plot(updates[where], seed[where], color=PALETTE[4], linewidth=0.7, alpha=0.45)
+    some = known.any(axis=0)
+    ax.plot(updates[some], np.nanmedian(shown[:, some], axis=0), color=PALETTE[0], linewidth=2.4)
     for snapshot in snapshots:
         ax.axvline(snapshot, color=MARKED, linewidth=1, alpha=0.5, linestyle=":")
     handles = [

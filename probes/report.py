@@ -19,6 +19,8 @@ from probes.films import Films, film_section
 from probes.page import Section, bullets, not_evaluated, page, probe_rows
 
 DPI = 130
+SCALED = "scaled so that a random team is at 0 and a scripted, near-optimal one at 1"
+UNSCALED = "which may be longer than the recorded ones; the first checkpoint is an untrained team"
 
 
 class Report(NamedTuple):
@@ -90,14 +92,16 @@ def learning_section(dataset: Dataset) -> Section:
     """How the agents learned."""
     curves = np.asarray(dataset.meta.get("curves", ()), np.float32)
     figure = None
-    if curves.ndim == 2 and curves.size and np.isfinite(curves).all():
-        figure = learning_curves(curves, dataset.meta.get("baselines", {}), dataset.meta.get("updates", ()))
+    baselines = dataset.meta.get("baselines", {})
+    if curves.ndim == 2 and np.isfinite(curves).any():
+        figure = learning_curves(curves, baselines, dataset.meta.get("updates", ()))
+    scaled = "scripted" in baselines
     return Section(
         name="learning",
         title="How the agents learned",
-        caption="Team return of the learner's own episodes, scaled so that a random team is at 0 and a scripted, "
-        "near-optimal one at 1. Do not trust what follows if the curves are flat: then the episodes of all "
-        "checkpoints are alike, and there is no learning for the latent to express.",
+        caption=f"Team return of the learner's own episodes, {SCALED if scaled else UNSCALED}. Do not trust "
+        "what follows if the curves are flat: then the episodes of all checkpoints are alike, and there is no learning "
+        "for the latent to express.",
         figure=figure,
         absent="The data set holds no learning curves; data recorded elsewhere has none.",
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from data_gen.store import read_group, read_manifest, write_group
+from data_gen.storage.store import read_group, read_manifest, write_group
 from tests.launch.commands import SMALL_DATA, run
 
 

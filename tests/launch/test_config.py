@@ -33,11 +33,13 @@ def test_every_entry_point_composes(config: str) -> None:
 
 @pytest.mark.parametrize(("group", "option"), REFERENCES, ids=lambda value: value)
 def test_every_option_composes(group: str, option: str) -> None:
-    found = compose("pipeline", f"{group}={option}")
+    within = ["domain=mujoco", f"engine@domain.engine={option}"] if group == "engine" else [f"{group}={option}"]
+    found = compose("pipeline", *within)
     assert type(found) is SCHEMAS["pipeline"]
     text = yaml.safe_load((CONF / group / f"{option}.yaml").read_text())
     for key, value in text.items():
-        section = found if group == "experiment" else getattr(found, group)
+        holder = found.domain if group == "engine" else found
+        section = found if group == "experiment" else getattr(holder, group)
         if key != "defaults" and not isinstance(value, dict):
             assert getattr(section, key) == value
 
@@ -58,6 +60,7 @@ def test_the_default_job_is_the_one_of_the_readme() -> None:
         ("+foo=1", "no config key 'foo'"),
         ("+train.foo=1", "no config key 'train.foo'"),
         ("domain=hill_climbin", "Did you mean 'hill_climbing'?"),
+        ("engine=native", "With domain=mujoco write 'engine@domain.engine=native'"),
         ("experiment=tny", "Did you mean 'tiny'?"),
         ("train.steps=abc", "'abc' of type 'str' could not be converted to Integer"),
         ("train.steps=33", "50 would be"),

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from data_gen.dataset import read_dataset, write_shard
 from data_gen.engines.film import NoRendering
+from data_gen.storage.dataset import read_dataset, write_shard
 from data_gen.trajectory import Dataset
 from launch import films as films_module
 from launch.films import films_of

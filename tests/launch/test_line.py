@@ -11,7 +11,7 @@ import pytest
 import xarray as xr
 
 import marl_vae
-from data_gen.dataset import read_dataset
+from data_gen.storage.dataset import read_dataset
 from data_gen.trajectory import take
 from tests.launch.commands import SMALL, SMALL_DATA, files, run
 

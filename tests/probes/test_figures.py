@@ -75,6 +75,14 @@ def test_learning_curves_show_every_seed_and_the_median(baselines: dict[str, flo
     assert ydata(ax, figures.DARK) == ([[0, 0], [1, 1]] if baselines else [])
 
 
+def test_learning_curves_pass_over_updates_in_which_no_episode_ended():
+    curves = np.array([[np.nan, 2, np.nan, 4, np.nan], [np.nan, 6, 1, np.nan, np.nan]], np.float32)
+    (ax,) = learning_curves(curves, {}).axes
+    lines = [line for line in ax.get_lines() if line.get_color() == figures.PALETTE[4]]
+    assert [np.asarray(line.get_xdata()).tolist() for line in lines] == [[2, 4], [2, 3]]
+    assert ydata(ax, figures.PALETTE[4]) == [[2, 4], [6, 1]] and ydata(ax, figures.PALETTE[0]) == [[4, 1, 4]]
+
+
 def test_series_skip_rows_without_a_value():
     rows = [
         {"step": 1, "x": 2.0},

@@ -1,0 +1,20 @@
+"""The time left is a fair one, or not told."""
+
+import pytest
+
+from launch import progress
+
+
+def test_the_time_left_is_told_once_it_can_be_known(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    clock = iter([0.0, 0.0, 20.0, 40.0, 120.0, 140.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    tell = progress.Tell("generate", None)
+    for share in (0.0, 0.005, 0.5, 0.6):
+        tell(share, "shard 1")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [
+        "generate   0%  20 s  shard 1",
+        "generate   0%  40 s  shard 1",
+        "generate  50%  120 s, 100 s left  shard 1",
+        "generate  60%  140 s, 80 s left  shard 1",
+    ]
