@@ -22,8 +22,7 @@ class PPO:
     """`sharing`: one network for all agents, told who it is. `initial_std`: of a new policy's Gaussian actions.
 
     An update learns from `envs` environments: from whole episodes where `segment` is 0 (domains on the plane), else
-    from the next `segment` steps of each, whether an episode ends in them or not (bodies on an engine). `anneal`: the
-    learning rate falls linearly to 0 over the updates.
+    from the next `segment` steps of each, whether an episode ends in them or not (bodies on an engine).
     """
 
     sharing: bool = False
@@ -33,7 +32,6 @@ class PPO:
     epochs: int = 4
     minibatches: int = 2
     lr: float = 1e-3
-    anneal: bool = False
     hidden: int = 32
     initial_std: float = 1.0
     gamma: float = 0.95
@@ -108,9 +106,7 @@ def check_minibatches(ppo: PPO, n_steps: int, n_agents: int) -> None:
 
 def optimiser_of(ppo: PPO) -> optax.GradientTransformation:
     """Adam after clipping the norm of one learner's gradient."""
-    steps = ppo.updates * ppo.epochs * ppo.minibatches
-    rate = optax.linear_schedule(ppo.lr, 0.0, steps) if ppo.anneal else ppo.lr
-    return optax.chain(optax.clip_by_global_norm(ppo.max_grad_norm), optax.adam(rate))
+    return optax.chain(optax.clip_by_global_norm(ppo.max_grad_norm), optax.adam(ppo.lr))
 
 
 def by_learner(x: Shaped[Array, "N ..."], sharing: bool) -> Shaped[Array, "L M ..."]:

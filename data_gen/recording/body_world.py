@@ -33,6 +33,8 @@ from data_gen.recording.world import Played
 from data_gen.storage.feature_mask import feature_mask_json
 from data_gen.trajectory import ActionSpec, FeatureMask, Features, Labels, RowIndex, TrajectoryBatch
 
+LEARN, RECORD = "learn", "record"
+
 
 class BodyWorld:
     """A scenario on an engine with its learners; see `world.World`. Raises InputError where settings do not fit."""
@@ -44,33 +46,33 @@ class BodyWorld:
         self.scenario = make_scenario(config.scenario, config.obsk)
         check_segment(config.horizon, self.scenario.n_agents, ppo)
         self.action = ActionSpec(KIND, self.scenario.action_mask.shape[1])
-        self.scenes: dict[tuple[int, int], Scene] = {}
-        self.programs: dict[tuple[str, int, int], Callable] = {}
-        first = self.scene(ppo.envs, config.horizon)
+        self.horizons = {LEARN: config.horizon, RECORD: config.recorded}
+        self.scenes: dict[tuple[str, int], Scene] = {}
+        self.programs: dict[tuple[str, int], Callable] = {}
+        first = self.scene(LEARN, ppo.envs)
         self.engine_facts = {"name": first.engine.name, "missing": list(first.engine.missing), **first.engine.notes}
         self.scenario = first.scenario
 
-    def scene(self, n_envs: int, horizon: int) -> Scene:
-        """The body on an engine with so many environments, opened once."""
-        if (n_envs, horizon) not in self.scenes:
+    def scene(self, use: str, n_envs: int) -> Scene:
+        """The body on an engine with so many environments, opened once; never shared by learning and recording."""
+        if (use, n_envs) not in self.scenes:
             choice = self.config.engine
             engine = open_engine(choice.name, self.scenario.body, n_envs, **choice.settings())
             scenario = without(self.scenario, engine.missing)
-            self.scenes[n_envs, horizon] = Scene(scenario, engine, horizon, self.ppo.sharing)
-        return self.scenes[n_envs, horizon]
+            self.scenes[use, n_envs] = Scene(scenario, engine, self.horizons[use], self.ppo.sharing)
+        return self.scenes[use, n_envs]
 
-    def program(self, make: Callable[[Scene, PPO], Callable], n_envs: int, horizon: int) -> Callable:
-        """What `make` makes of a scene, once, since it compiles."""
-        key = (make.__name__, n_envs, horizon)
-        if key not in self.programs:
-            self.programs[key] = make(self.scene(n_envs, horizon), self.ppo)
-        return self.programs[key]
+    def program(self, use: str, n_envs: int) -> Callable:
+        """What a scene is for, made once, since it compiles."""
+        if (use, n_envs) not in self.programs:
+            self.programs[use, n_envs] = PROGRAMS[use](self.scene(use, n_envs), self.ppo)
+        return self.programs[use, n_envs]
 
     def start(self, keys: Key[Array, " S"]) -> BodyState:
-        return init_bodies(self.scene(len(keys) * self.ppo.envs, self.config.horizon), self.ppo, keys)
+        return init_bodies(self.scene(LEARN, len(keys) * self.ppo.envs), self.ppo, keys)
 
     def train(self, state: BodyState, n_updates: int, tell: Callable[[float], None]) -> tuple[BodyState, Progress]:
-        update, found = self.program(update_program, state.keys.size, self.config.horizon), []
+        update, found = self.program(LEARN, state.keys.size), []
         for number in range(n_updates):
             state, progress = update(state)
             found.append(jax.tree.map(np.asarray, progress))
@@ -91,7 +93,7 @@ class BodyWorld:
         episodes: int,
     ) -> Played:
         team = team_of(self.ppo.sharing, state)._replace(keys=episode_keys(key, seeds, checkpoint, episodes))
-        turns = self.program(episodes_program, team.keys.size, self.config.recorded)(team)
+        turns = self.program(RECORD, team.keys.size)(team)
         return played(Turn(*(np.moveaxis(np.asarray(field), 0, 1) for field in turns)))
 
     def describe(self, played: Played, rows: RowIndex) -> tuple[Labels, Features]:
@@ -140,6 +142,9 @@ def episodes_program(scene: Scene, ppo: PPO) -> Callable[[Team], Turn]:
         return play(scene, team, begin(scene, team.keys, np.int32(-1)), 0, scene.horizon)[1]
 
     return whole if on_host(scene) else jax.jit(whole)
+
+
+PROGRAMS = {LEARN: update_program, RECORD: episodes_program}
 
 
 def played(turns: Turn) -> Played:

@@ -10,13 +10,13 @@ from data_gen.domains.mujoco import EngineChoice, MuJoCo
 from data_gen.engines.scenarios import make_scenario
 from data_gen.keys import named_key
 from data_gen.learners.segments import step_key
-from data_gen.recording.body_world import BodyWorld, episode_keys
+from data_gen.recording.body_world import RECORD, BodyWorld, episode_keys
 from data_gen.recording.learning import describe_learning
 from data_gen.recording.recording import Recording, record_shard
 from data_gen.storage.dataset import read_dataset, write_shard
 from data_gen.storage.states import read_states
 from data_gen.trajectory import InputError
-from tests.data_gen.bodies import SMALL, Failing
+from tests.data_gen.bodies import SMALL, Failing, seed_keys
 from tests.data_gen.oracles_plane import mlp
 
 NATIVE = EngineChoice("native")
@@ -113,14 +113,29 @@ def test_the_data_set_says_what_is_padding_and_how_the_teams_learned(shards, tmp
     np.testing.assert_array_equal(read_states(tmp_path, rows)["qpos"][1], shards[1].states["qpos"][40 - 24])
 
 
+def test_recording_leaves_the_learners_environments_alone():
+    found = []
+    for plays in (False, True):
+        # As many environments and as long episodes in learning as in recording.
+        world = BodyWorld(MuJoCo(scenario="HalfCheetah 2x3", horizon=60, recorded=60, engine=NATIVE), PPO_TWO)
+        state = world.start(seed_keys(0))
+        state, _ = world.train(state, 1, lambda share: None)
+        if plays:
+            world.play(state, named_key(0, "record"), jnp.zeros(1, jnp.int32), jnp.int32(0), PPO_TWO.envs)
+        state, _ = world.train(state, 1, lambda share: None)
+        found.append(world.snapshot(state))
+    for name, values in found[0].items():
+        np.testing.assert_array_equal(values, found[1][name])
+
+
 class Breaking(BodyWorld):
     """Physics fails in the recorded episode 2 of the first seed, at its step 3."""
 
-    def scene(self, n_envs, horizon):
-        found = super().scene(n_envs, horizon)
-        if horizon == self.config.recorded and not isinstance(found.engine, Failing):
+    def scene(self, use, n_envs):
+        found = super().scene(use, n_envs)
+        if use == RECORD and not isinstance(found.engine, Failing):
             found = found._replace(engine=Failing(found.engine, env=2, at=3))
-            self.scenes[n_envs, horizon] = found
+            self.scenes[use, n_envs] = found
         return found
 
 

@@ -7,7 +7,7 @@ import pytest
 from data_gen.domains.mujoco import EngineChoice, MuJoCo
 from data_gen.learners.body_learner import team_of
 from data_gen.learners.segments import begin, turn
-from data_gen.recording.body_world import BodyWorld, episode_keys
+from data_gen.recording.body_world import RECORD, BodyWorld, episode_keys
 from data_gen.recording.recording import Recording, record_shard
 from tests.data_gen.bodies import SMALL, seed_keys
 
@@ -34,7 +34,7 @@ def test_one_program_plays_what_single_steps_play() -> None:
     seeds, checkpoint = np.zeros(1, np.int32), np.int32(0)
     found = world.play(state, jax.random.key(1), jax.numpy.asarray(seeds), jax.numpy.asarray(checkpoint), 3)
     keys = episode_keys(jax.random.key(1), jax.numpy.asarray(seeds), jax.numpy.asarray(checkpoint), 3)
-    scene = world.scene(3, HOPPER.recorded)
+    scene = world.scene(RECORD, 3)
     team = team_of(False, state)._replace(keys=keys)
     now = begin(scene, team.keys, -1)
     for t in range(3):

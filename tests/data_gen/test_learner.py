@@ -138,21 +138,6 @@ def test_a_team_that_shares_one_network_learns():
     assert (curve[:, -5:].mean(axis=1) > curve[:, :2].mean(axis=1) + 2).all()
 
 
-def test_the_learning_rate_falls_to_zero_where_it_is_annealed():
-    domain, ppo = small_domain(), PPO(updates=2, envs=4, hidden=8, epochs=1, minibatches=1, anneal=True)
-    state = one_learner(domain, ppo, jax.random.key(0))
-    samples = samples_in(domain, ppo, state.params, random_episodes(domain, 4))
-    own = [jax.tree.map(lambda x: x[1], tree) for tree in (state.params, state.optimiser, samples)]
-    learn = jax.jit(partial(learn_from, kind="continuous", ppo=ppo))
-    moved = []
-    for _ in range(3):
-        params, optimiser = learn(*own, jax.random.key(2))
-        moved.append(np.abs(flat(params) - flat(own[0])).max())
-        own = [params, optimiser, own[2]]
-    np.testing.assert_allclose(moved[0], ppo.lr, rtol=0.01)
-    assert 0.3 * ppo.lr < moved[1] < 0.7 * ppo.lr and moved[2] == 0
-
-
 def test_a_domain_on_the_plane_takes_no_segment():
     with pytest.raises(InputError, match="whole episodes"):
         check_fit(small_domain(), PPO(segment=5))
