@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float
 from data_gen.trajectory import AnyArray
 
 Fields = dict[str, Any]
+INSTALL = 'python -m pip install -c constraints.txt -e ".[mujoco]"'  # what brings the engines' packages
 N_BODIES = 14  # of Ant and Humanoid, with the world
 WIDTHS = {"cinert": 10, "cvel": 6, "cfrc_ext": 6}  # numbers a body; the world's are not observed
 

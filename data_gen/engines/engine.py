@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Float32, Key
 
-from data_gen.engines.bodies import BODIES, Body, Fields
+from data_gen.engines.bodies import BODIES, INSTALL, Body, Fields
 from data_gen.trajectory import AnyArray, InputError
 
 ENGINES = ("native", "mjx", "brax")
@@ -97,9 +97,7 @@ def import_engine(name: str) -> ModuleType:
     try:
         return import_quietly(name)
     except ModuleNotFoundError as error:
-        raise InputError(
-            f"engine {name}: the package {error.name!r} is not installed. Run: pip install 'marl-vae[mujoco]'"
-        ) from error
+        raise InputError(f"engine {name}: the package {error.name!r} is not installed. Run: {INSTALL}") from error
     except Exception as error:  # whatever a graphics library raises while mujoco loads it
         asked = os.environ.get("MUJOCO_GL")
         if asked is None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, UInt8
 
-from data_gen.engines.bodies import BODIES, Body
+from data_gen.engines.bodies import BODIES, INSTALL, Body
 from data_gen.trajectory import InputError
 
 # The first library that works is used, unless MUJOCO_GL names one.
@@ -53,8 +53,7 @@ def film(
     missing = [package for package in PACKAGES if find_spec(package) is None]
     if missing:
         raise NoRendering(
-            f"Nothing was rendered, because the package {missing[0]!r} is not installed here; "
-            f"pip install 'marl-vae[mujoco]' installs it."
+            f"Nothing was rendered, because the package {missing[0]!r} is not installed here; {INSTALL} brings it."
         )
     errors = []
     with tempfile.TemporaryDirectory() as name:

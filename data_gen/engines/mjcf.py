@@ -9,7 +9,7 @@ from pathlib import Path
 
 import mujoco
 
-from data_gen.engines.bodies import Body
+from data_gen.engines.bodies import INSTALL, Body
 from data_gen.trajectory import InputError
 
 LOG = logging.getLogger(__name__)
@@ -19,9 +19,7 @@ def path_of(body: Body) -> Path:
     """Where the MJCF file is. Raises InputError where Gymnasium or the file is not installed."""
     spec = find_spec("gymnasium")  # finds without importing
     if spec is None or not spec.submodule_search_locations:
-        raise InputError(
-            "mujoco: the bodies come with Gymnasium, which is missing. Run: pip install 'marl-vae[mujoco]'"
-        )
+        raise InputError(f"mujoco: the bodies come with Gymnasium, which is missing. Run: {INSTALL}")
     path = Path(spec.submodule_search_locations[0]) / "envs" / "mujoco" / "assets" / body.xml
     if not path.exists():
         raise InputError(f"mujoco: the installed Gymnasium has no {path}. Install the version in constraints.txt.")

@@ -141,4 +141,6 @@ def test_the_second_backend_is_used_where_the_first_crashes(drawing: str, monkey
 @pytest.mark.parametrize("package", ("mujoco", "gymnasium"))
 def test_without_the_package(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    assert f"the package '{package}' is not installed here; pip install 'marl-vae[mujoco]'" in sentence(monkeypatch)
+    assert f"the package '{package}' is not installed here; python -m pip install -c constraints.txt" in sentence(
+        monkeypatch
+    )

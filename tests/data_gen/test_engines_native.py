@@ -144,7 +144,7 @@ def test_bad_settings_are_named(monkeypatch) -> None:
     engine.close()
     monkeypatch.setitem(sys.modules, "mujoco", None)
     monkeypatch.delitem(sys.modules, "data_gen.engines.native")
-    with pytest.raises(InputError, match=r"package 'mujoco' is not installed. Run: pip install 'marl-vae\[mujoco\]'"):
+    with pytest.raises(InputError, match=r"package 'mujoco' is not installed. Run: python -m pip install .*\[mujoco\]"):
         open_engine("native", hopper, 2)
 
 
