@@ -36,8 +36,8 @@ def test_one_program_plays_what_single_steps_play() -> None:
     keys = episode_keys(jax.random.key(1), jax.numpy.asarray(seeds), jax.numpy.asarray(checkpoint), 3)
     scene = world.scene(RECORD, 3)
     team = team_of(False, state)._replace(keys=keys)
-    now = begin(scene, team.keys, -1)
+    now = begin(scene, team.keys, jax.numpy.int32(-1))
     for t in range(3):
-        now, step = turn(scene, team, now, t)
+        now, step = turn(scene, team, now, jax.numpy.int32(t))
         np.testing.assert_allclose(found.batch.obs[:, t], step.obs, atol=2e-3)
         np.testing.assert_allclose(found.batch.actions[:, t], step.actions, atol=2e-3)
