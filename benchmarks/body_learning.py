@@ -1,4 +1,4 @@
-"""Do two halves of a cheetah learn to run? `python benchmarks/body_learning.py` (about 25 minutes on 2 cores).
+"""Do two halves of a cheetah learn to run? `python benchmarks/body_learning.py` (36 minutes on 2 busy cores).
 
 Trains 4 seeds of HalfCheetah 2x3 for 2 million steps each on native, with the settings of conf/learner/ppo_body.yaml,
 prints the curve and the time, and then plays whole episodes with the last policies. The exit code is 1 where a bar is
