@@ -42,13 +42,9 @@ def init_bodies(scene: Scene, ppo: PPO, keys: Key[Array, " S"]) -> BodyState:
     n_agents, n_obs = scene.scenario.obs_mask.shape
     action = ActionSpec(KIND, scene.scenario.action_mask.shape[1])
     learner, moments, env_keys = _init(n_agents, n_obs, action, ppo, keys)
-    now = (begin if on_host(scene) else jax.jit(partial(begin, scene)))(*_start(scene, env_keys))
+    enter = partial(begin, scene)
+    now = (enter if on_host(scene) else jax.jit(enter))(env_keys, np.int32(-1))  # before step 0: no key is used twice
     return BodyState(learner=learner, moments=moments, keys=env_keys, now=now)
-
-
-def _start(scene: Scene, env_keys: Key[Array, "S E"]) -> tuple:
-    first = (env_keys, np.int32(-1))  # before step 0, so that no key is used twice
-    return (scene, *first) if on_host(scene) else first
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2, 3))
@@ -115,8 +111,3 @@ def advance(scene: Scene, ppo: PPO, state: BodyState) -> tuple[BodyState, Turn]:
     first = int(first) if on_host(scene) else first
     now, seen = play(scene, team_of(ppo.sharing, state), state.now, first, ppo.segment)
     return state._replace(now=now), seen
-
-
-def masks_of(scene: Scene) -> tuple[Array, Array]:
-    """Which observations and action dimensions are real."""
-    return jnp.asarray(scene.scenario.obs_mask), jnp.asarray(scene.scenario.action_mask)

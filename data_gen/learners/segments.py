@@ -104,6 +104,11 @@ def on_host(scene: Scene) -> bool:
     return scene.engine.xp is np
 
 
+def masks_of(scene: Scene) -> tuple[Array, Array]:
+    """Which observations and action dimensions are real."""
+    return jnp.asarray(scene.scenario.obs_mask), jnp.asarray(scene.scenario.action_mask)
+
+
 def starts(scene: Scene, keys: Key[Array, "S E"], t: Any) -> tuple[AnyArray, AnyArray]:
     """Start states in the engine's own arrays."""
     name, start = scene.scenario.body.name, scene.engine.start
@@ -115,7 +120,7 @@ def starts(scene: Scene, keys: Key[Array, "S E"], t: Any) -> tuple[AnyArray, Any
 
 def actions_of(scene: Scene, team: Team, obs: AnyArray, t: Any) -> AnyArray:
     """The team's actions in the engine's own arrays."""
-    masks = (jnp.asarray(scene.scenario.obs_mask), jnp.asarray(scene.scenario.action_mask))
+    masks = masks_of(scene)
     if not on_host(scene):
         return act(masks, scene.sharing, team, obs, t)
     return np.asarray(act_from_host(masks, scene.sharing, team, obs.astype(np.float32), t))

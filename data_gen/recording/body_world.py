@@ -23,12 +23,11 @@ from data_gen.learners.body_learner import (
     init_bodies,
     learn,
     learn_from_host,
-    masks_of,
     team_of,
 )
 from data_gen.learners.learner import Progress
 from data_gen.learners.ppo import PPO
-from data_gen.learners.segments import KIND, Scene, Team, Turn, begin, on_host, play
+from data_gen.learners.segments import KIND, Scene, Team, Turn, begin, masks_of, on_host, play
 from data_gen.recording.world import Played
 from data_gen.storage.feature_mask import feature_mask_json
 from data_gen.trajectory import ActionSpec, FeatureMask, Features, Labels, RowIndex, TrajectoryBatch

@@ -12,13 +12,12 @@ from data_gen.learners.body_learner import (
     check_segment,
     init_bodies,
     learn_from_host,
-    masks_of,
     team_of,
     transitions_of,
 )
 from data_gen.learners.moments import ObsScale
 from data_gen.learners.ppo import PPO
-from data_gen.learners.segments import Turn
+from data_gen.learners.segments import Turn, masks_of
 from data_gen.recording.body_world import BodyWorld
 from data_gen.trajectory import InputError
 from tests.data_gen.bodies import SMALL, Failing, scene, seed_keys
