@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float, Key
 from data_gen.engines import environments
 from data_gen.engines.engine import Engine, start_states
 from data_gen.engines.environments import Running
-from data_gen.engines.scenarios import Scenario
+from data_gen.engines.scenarios import Scenario, without
 from data_gen.learners.moments import ObsScale, scaled
 from data_gen.learners.policy import DISTRIBUTIONS, Params, head_of
 from data_gen.learners.ppo import by_learner, inputs_of, real_head
@@ -26,12 +26,16 @@ KIND = "continuous"
 
 
 class Scene(NamedTuple):
-    """A body whose limbs are agents, on an engine with A environments; episodes are cut after `horizon` steps."""
+    """A body whose limbs are agents, on an engine with A environments; episodes are cut after `horizon` steps.
+
+    `masks` are the scenario's, of observations and actions, as the policy call takes them: made once, not every step.
+    """
 
     scenario: Scenario
     engine: Engine
     horizon: int
     sharing: bool
+    masks: tuple[Bool[Array, "N Do"], Bool[Array, "N Da"]]
 
 
 class Team(NamedTuple):
@@ -104,9 +108,11 @@ def on_host(scene: Scene) -> bool:
     return scene.engine.xp is np
 
 
-def masks_of(scene: Scene) -> tuple[Array, Array]:
-    """Which observations and action dimensions are real."""
-    return jnp.asarray(scene.scenario.obs_mask), jnp.asarray(scene.scenario.action_mask)
+def make_scene(scenario: Scenario, engine: Engine, horizon: int, sharing: bool) -> Scene:
+    """The scene, with features masked that the engine cannot give."""
+    scenario = without(scenario, engine.missing)
+    masks = jnp.asarray(scenario.obs_mask), jnp.asarray(scenario.action_mask)
+    return Scene(scenario, engine, horizon, sharing, masks)
 
 
 def starts(scene: Scene, keys: Key[Array, "S E"], t: Any) -> tuple[AnyArray, AnyArray]:
@@ -120,10 +126,9 @@ def starts(scene: Scene, keys: Key[Array, "S E"], t: Any) -> tuple[AnyArray, Any
 
 def actions_of(scene: Scene, team: Team, obs: AnyArray, t: Any) -> AnyArray:
     """The team's actions in the engine's own arrays."""
-    masks = masks_of(scene)
     if not on_host(scene):
-        return act(masks, scene.sharing, team, obs, t)
-    return np.asarray(act_from_host(masks, scene.sharing, team, obs.astype(np.float32), t))
+        return act(scene.masks, scene.sharing, team, obs, t)
+    return np.asarray(act_from_host(scene.masks, scene.sharing, team, obs.astype(np.float32), t))
 
 
 def begin(scene: Scene, keys: Key[Array, "S E"], t: Any) -> Now:

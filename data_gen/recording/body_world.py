@@ -14,7 +14,7 @@ from jaxtyping import Array, Int32, Key
 
 from data_gen.domains.mujoco import MuJoCo, hand_features, measure
 from data_gen.engines.engine import open_engine
-from data_gen.engines.scenarios import make_scenario, without
+from data_gen.engines.scenarios import make_scenario
 from data_gen.keys import episode_key
 from data_gen.learners.body_learner import (
     BodyState,
@@ -27,7 +27,7 @@ from data_gen.learners.body_learner import (
 )
 from data_gen.learners.learner import Progress
 from data_gen.learners.ppo import PPO
-from data_gen.learners.segments import KIND, Scene, Team, Turn, begin, masks_of, on_host, play
+from data_gen.learners.segments import KIND, Scene, Team, Turn, begin, make_scene, on_host, play
 from data_gen.recording.world import Played
 from data_gen.storage.feature_mask import feature_mask_json
 from data_gen.trajectory import ActionSpec, FeatureMask, Features, Labels, RowIndex, TrajectoryBatch
@@ -57,8 +57,7 @@ class BodyWorld:
         if (use, n_envs) not in self.scenes:
             choice = self.config.engine
             engine = open_engine(choice.name, self.scenario.body, n_envs, **choice.settings())
-            scenario = without(self.scenario, engine.missing)
-            self.scenes[use, n_envs] = Scene(scenario, engine, self.horizons[use], self.ppo.sharing)
+            self.scenes[use, n_envs] = make_scene(self.scenario, engine, self.horizons[use], self.ppo.sharing)
         return self.scenes[use, n_envs]
 
     def program(self, use: str, n_envs: int) -> Callable:
@@ -124,11 +123,11 @@ def episode_keys(
 
 def update_program(scene: Scene, ppo: PPO) -> Callable[[BodyState], tuple[BodyState, Progress]]:
     """One update of all seeds: in one program, or a segment from the host and a program that learns from it."""
-    masks, learning = masks_of(scene), learn_from_host if on_host(scene) else learn
+    learning = learn_from_host if on_host(scene) else learn
 
     def update(state: BodyState) -> tuple[BodyState, Progress]:
         state, seen = advance(scene, ppo, state)
-        learner, moments, progress = learning(masks, ppo, state.learner, state.moments, seen)
+        learner, moments, progress = learning(scene.masks, ppo, state.learner, state.moments, seen)
         return state._replace(learner=learner, moments=moments), progress
 
     return update if on_host(scene) else jax.jit(update, donate_argnums=(0,))

@@ -6,14 +6,14 @@ import numpy as np
 from data_gen.engines.engine import open_engine
 from data_gen.engines.scenarios import make_scenario
 from data_gen.learners.ppo import PPO
-from data_gen.learners.segments import Scene
+from data_gen.learners.segments import Scene, make_scene
 
 SMALL = PPO(updates=3, envs=3, segment=24, epochs=2, minibatches=2, hidden=8, initial_std=0.5, gamma=0.9)
 
 
 def scene(name: str, n_envs: int, horizon: int = 200, obsk: int | None = 1, sharing: bool = False) -> Scene:
     scenario = make_scenario(name, obsk)
-    return Scene(scenario, open_engine("native", scenario.body, n_envs), horizon, sharing)
+    return make_scene(scenario, open_engine("native", scenario.body, n_envs), horizon, sharing)
 
 
 class Failing:

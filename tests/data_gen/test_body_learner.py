@@ -17,7 +17,7 @@ from data_gen.learners.body_learner import (
 )
 from data_gen.learners.moments import ObsScale
 from data_gen.learners.ppo import PPO
-from data_gen.learners.segments import Turn, masks_of
+from data_gen.learners.segments import Turn
 from data_gen.recording.body_world import BodyWorld
 from data_gen.trajectory import InputError
 from tests.data_gen.bodies import SMALL, Failing, scene, seed_keys
@@ -25,7 +25,7 @@ from tests.data_gen.bodies import SMALL, Failing, scene, seed_keys
 
 def updated(bodies, state, ppo=SMALL):
     state, seen = advance(bodies, ppo, state)
-    learner, moments, progress = learn_from_host(masks_of(bodies), ppo, state.learner, state.moments, seen)
+    learner, moments, progress = learn_from_host(bodies.masks, ppo, state.learner, state.moments, seen)
     return state._replace(learner=learner, moments=moments), seen, jax.tree.map(np.asarray, progress)
 
 
