@@ -26,9 +26,12 @@ from launch.schema import CONF, register, typed
 from marl_vae.train import TrainingDiverged
 
 GROUP_OPTION = r"Could not find '([^']+)'.*Available options in '([^']+)': (.*?)(?: Config search.*)?$"
-NO_GROUP = r"Could not override '([^']+)'. No match in the defaults list"
+NO_GROUP = r"Could not override '([^']+)'. (?:No match in the defaults list|Did you mean to override)"
 # Groups that lie within another, and how they are chosen.
-WITHIN = {"engine": " With domain=mujoco write 'engine@domain.engine=native' or 'domain.engine.name=native'."}
+WITHIN = {
+    "engine": " With domain=mujoco write 'engine@domain.engine=native' or 'domain.engine.name=native'.",
+    "experiment": " An experiment has settings of every stage: run it by launch.pipeline, which skips what is done.",
+}
 LONGEST = 100  # characters of a sweep folder's name; a file system takes 255 bytes
 
 
@@ -107,6 +110,8 @@ def _explain(error: Exception, config: str) -> str:
         return f"there is no config key {wrong!r}.{hint} `--help` lists them all."
     if str(cause) not in str(error):
         text = f"{text} {' '.join(str(cause).split())}"
+    if "is not a subclass of EngineChoice" in text:
+        text += WITHIN["engine"]
     if "is not a ListConfig" in text:
         text += " A list is written in brackets: 'key=[first,second]'."
     if "LexerNoViableAlt" in text or "See https://hydra.cc" in text:
@@ -125,9 +130,16 @@ def _groups() -> list[str]:
 
 
 def _known_keys(config: str) -> list[str]:
-    GlobalHydra.instance().clear()
-    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-        return _paths(OmegaConf.to_container(hydra.compose(config)))
+    """All keys of the config, with the groups that the command line chose where they compose."""
+    chosen = [word for word in sys.argv[1:] if word.split("=")[0].split("@")[0] in _groups()]
+    for overrides in (chosen, []):
+        GlobalHydra.instance().clear()
+        with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+            try:
+                return _paths(OmegaConf.to_container(hydra.compose(config, overrides=overrides)))
+            except HydraException:
+                continue
+    return []
 
 
 def _paths(tree: Any, prefix: str = "") -> list[str]:

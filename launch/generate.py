@@ -23,7 +23,7 @@ def missing(cfg: Generate, root: Path) -> list[int]:
 
 def world_for(cfg: Generate, root: Path) -> World | None:
     """The domain with its learner, where there is something to record; InputError where that could not run here."""
-    return make_world(cfg.domain, cfg.learner) if missing(cfg, root) else None
+    return make_world(cfg.domain, cfg.learner, cfg.recording) if missing(cfg, root) else None
 
 
 def generate(cfg: Generate, world: World | None, root: Path) -> None:

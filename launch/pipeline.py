@@ -1,13 +1,16 @@
 """The whole line, from agents that learn to a report: `python -m launch.pipeline`."""
 
+import re
 from pathlib import Path
 
+from data_gen.domains import label_names
 from data_gen.storage.dataset import read_dataset
 from launch import generate, probe, train
 from launch.entry import enter, run_folder
 from launch.log import logging_to
 from launch.rundir import claim
 from launch.schema import Pipeline
+from probes.labels import check_names
 from probes.table import check_labels
 
 
@@ -16,6 +19,8 @@ def main(cfg: Pipeline) -> None:
     run = run_folder(cfg.runs, cfg.name)
     if cfg.data:
         check_labels(cfg.probe, read_dataset(Path(cfg.data)))
+    else:
+        check_names([re.sub(r"_\d+$", "", name) for name in cfg.probe.labels], label_names(cfg.domain))  # hill_0: hill
     world = None if cfg.data else generate.world_for(cfg, run / "data")
     made = {} if cfg.data else generate.sections(cfg)
     own = {**made, **train.sections(cfg), "probe": cfg.probe}

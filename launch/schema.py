@@ -44,6 +44,8 @@ class Generate(Job):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.only == []:
+            raise InputError("only=[] records no shard; name some, as in only=[0,1], or leave it out for all.")
         for shard in self.only or ():
             seeds_of_shard(self.recording, shard)
 

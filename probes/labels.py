@@ -43,13 +43,17 @@ def make_targets(
     Raises InputError where a name is not a label, a label has no values, or its values do not fit its kind.
     """
     found = [target for spec in labels.specs for target in _targets_of(spec, labels, rows, split)]
-    known = sorted({name for target in found for name in (target.label, target.name)})
+    check_names(names, sorted({name for target in found for name in (target.label, target.name)}))
+    return tuple(target for target in found if not names or {target.label, target.name} & set(names))
+
+
+def check_names(names: list[str], known: list[str]) -> None:
+    """Raise InputError where a name is not a label."""
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
             hint = f"The nearest is '{near[0]}'. " if near else ""
             raise InputError(f"probe.labels: the data set has no label '{name}'. {hint}Its labels are {known}.")
-    return tuple(target for target in found if not names or {target.label, target.name} & set(names))
 
 
 def checkpoint_target(rows: RowIndex, split: Int32[np.ndarray, " B"]) -> Target:

@@ -191,7 +191,7 @@ def facts_of(dataset: Dataset) -> list[tuple[str, str]]:
         for name, rows in ((name, dataset.rows_of(name)) for name in SPLITS)
     ]
     facts = [
-        ("Domain", str(dataset.meta.get("domain", {}).get("name", "not named"))),
+        *_origin(dataset.meta),
         (
             "Episodes",
             f"{len(dataset.split)}, up to {steps} steps, {n_checkpoints} checkpoint(s)",
@@ -202,6 +202,20 @@ def facts_of(dataset: Dataset) -> list[tuple[str, str]]:
     ]
     own = next(iter(dataset.meta.get("provenance", ())), {})
     return facts + [("Recorded with", "; ".join(_said(key, value) for key, value in own.items()))] * bool(own)
+
+
+def _origin(meta: dict[str, Any]) -> list[tuple[str, str]]:
+    """The domain with its settings, the engine with what it changed or lacks, and how many episodes were discarded."""
+    settings = dict(meta.get("domain", {}))
+    name = settings.pop("name", "not named")
+    said = ", ".join(f"{key} {value}" for key, value in settings.items() if isinstance(value, str | int | float))
+    found = [("Domain", f"{name}: {said}" if said else name)]
+    engine = dict(meta.get("engine", {}))
+    if engine:
+        notes = [engine.pop("name"), f"fields it cannot give: {', '.join(engine.pop('missing')) or 'none'}"]
+        found.append(("Physics", "; ".join(notes + [f"{key}: {value}" for key, value in engine.items()])))
+    lost = meta.get("discarded", ())
+    return found + [("Physics failed", f"{len(lost)} time(s), first: {first}") for first in lost[:1]]
 
 
 def _widths(real: Bool[np.ndarray, "N F"]) -> str:

@@ -13,6 +13,19 @@ DOMAIN_CONFIGS = {
 }
 
 
+DOMAIN_LABELS = {
+    "hill_climbing": ("dispersion_class", "n_hills", "hill_set", "hill"),
+    "coordination": ("goal", "coordinated", "agreement_time_class", "first_mover", "convention"),
+    "mujoco": ("speed_class", "energy_class", "limb", "energy_share"),
+}
+COMMON_LABELS = ("return_class", "progress")
+
+
+def label_names(config: Any) -> list[str]:
+    """The labels that episodes of this domain will have."""
+    return sorted((*COMMON_LABELS, *DOMAIN_LABELS[name_of(config)]))
+
+
 def name_of(config: Any) -> str:
     """The domain that a config belongs to."""
     return next(name for name, kind in DOMAIN_CONFIGS.items() if isinstance(config, kind))

@@ -15,11 +15,10 @@ from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Bool, Float
 
 from data_gen.engines.bodies import Body
-from data_gen.engines.engine import Physics
+from data_gen.engines.engine import LIMIT, Physics
 from data_gen.trajectory import AnyArray, InputError
 
 AXIS = "env"
-LIMIT = 1e10  # MuJoCo's own (mjMAXVAL): what is larger is a failure, though it be finite
 
 
 class Single(NamedTuple):

@@ -1,5 +1,6 @@
 """What a physics engine is: a batch of E environments of one body that can be put into a state and moved on."""
 
+import difflib
 import io
 import os
 from contextlib import redirect_stdout
@@ -17,6 +18,7 @@ from data_gen.engines.bodies import BODIES, INSTALL, Body, Fields
 from data_gen.trajectory import AnyArray, InputError
 
 ENGINES = ("native", "mjx", "brax")
+LIMIT = 1e10  # MuJoCo's own (mjMAXVAL): what is larger is a failure, though it be finite
 AUTO = "auto"  # native on CPUs, mjx on GPUs and TPUs
 
 
@@ -75,20 +77,27 @@ def choose_engine(name: str, backend: str) -> str:
     if name == AUTO:
         return "native" if backend == "cpu" else "mjx"
     if name not in ENGINES:
-        raise InputError(f"engine: there is no engine {name!r}. The engines are {', '.join(ENGINES)}, and {AUTO}.")
+        near = difflib.get_close_matches(str(name), (*ENGINES, AUTO), n=1, cutoff=0.0)[0]
+        raise InputError(
+            f"engine: there is no engine {name!r}; did you mean {near!r}? The engines are {', '.join(ENGINES)}, and "
+            f"{AUTO}."
+        )
     return name
 
 
 def open_engine(name: str, body: Body, n_envs: int, **settings: Any) -> Engine:
     """The engine of this name. Raises InputError where it, or a setting, is unknown or its packages are missing."""
+    chosen = " (which auto stands for here)" if name == AUTO else ""
     name = choose_engine(name, jax.default_backend())
-    if n_envs < 1:
-        raise InputError(f"engine: n_envs is {n_envs}; it must be at least 1.")
+    if not isinstance(n_envs, int) or n_envs < 1:
+        raise InputError(f"engine: n_envs is {n_envs!r}; it must be a whole number of at least 1.")
     module = import_engine(name)
     known = list(signature(module.open_here).parameters)[2:]
     for setting in settings:
         if setting not in known:
-            raise InputError(f"engine {name}: there is no setting {setting!r}. Its settings are {', '.join(known)}.")
+            raise InputError(
+                f"engine {name}{chosen}: there is no setting {setting!r}. Its settings are {', '.join(known)}."
+            )
     return module.open_here(body, n_envs, **settings)
 
 

@@ -42,6 +42,7 @@ class Native:
         # Views of MuJoCo's own memory, made once: an attribute of mjData costs more than the copy of what it shows.
         self.views = {field: [getattr(data, field)[None] for data in self.data] for field in body.fields}
         self.controls = [data.ctrl for data in self.data]
+        self.closed = False
         self.warnings = [data.warning.number[None] for data in self.data]
 
     def begin(self, qpos: Float[np.ndarray, "E Nq"], qvel: Float[np.ndarray, "E Nv"]) -> Physics:
@@ -70,14 +71,12 @@ class Native:
         return self.read()
 
     def step(self, physics: Physics, controls: Float[np.ndarray, "E Nu"]) -> Physics:
-        """`frame_skip` steps of physics. Raises InputError where a control is not finite: MuJoCo would take 0."""
-        wrong = np.argwhere(~np.isfinite(controls))
-        if len(wrong):
-            env, actuator = wrong[0]
-            raise InputError(
-                f"engine native: the control of environment {env}, actuator {actuator} is {controls[env, actuator]}. "
-                f"The policy that gave it is broken; lower learner.lr or learner.max_grad_norm."
-            )
+        """`frame_skip` steps of physics; a control that is not finite (MuJoCo takes 0) breaks its environment.
+
+        Raises InputError after `close`.
+        """
+        if self.closed:
+            raise InputError("engine native: it was closed; open another one with open_engine.")
         turns = iter(range(self.n_envs))  # shared: the thread that is free takes the next environment
         others = [self.pool.submit(self.step_some, turns, controls) for _ in range(self.threads - 1)]
         self.step_some(turns, controls)
@@ -104,6 +103,7 @@ class Native:
 
     def close(self) -> None:
         """End the threads."""
+        self.closed = True
         self.pool.shutdown()
 
 
@@ -122,4 +122,12 @@ def open_here(body: Body, n_envs: int, threads: int = 0) -> Native:
     """The engine; 0 threads means one a processor that this process may use."""
     if threads < 0:
         raise InputError(f"engine native: threads is {threads}; it must not be negative (0: one a processor).")
+    one = mujoco.MjData(load_model(body)).nbuffer
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if n_envs * one > memory:
+        raise InputError(
+            f"engine native: {n_envs} environments of {body.name}, {one / 1e3:.0f} kB each, want more than the "
+            f"{memory / 1e9:.0f} GB of memory here. Take fewer: learner.envs a training seed of a shard when learning, "
+            f"recording.episodes when recording."
+        )
     return Native(body, n_envs, threads or len(os.sched_getaffinity(0)))

@@ -45,7 +45,7 @@ class Scenario(NamedTuple):
 def make_scenario(name: str, obsk: int | None = 1) -> Scenario:
     """The scenario of this name, such as `Ant 4x2`. Raises InputError with the list where there is none."""
     if name not in SCENARIOS:
-        near = difflib.get_close_matches(name, SCENARIOS, n=1, cutoff=0.0)[0]
+        near = difflib.get_close_matches(str(name), SCENARIOS, n=1, cutoff=0.0)[0]
         raise InputError(
             f"scenario: there is no scenario {name!r}; did you mean {near!r}? The scenarios are {', '.join(SCENARIOS)}."
         )
@@ -149,7 +149,15 @@ def slots_of(
 
 
 def without(scenario: Scenario, missing: tuple[str, ...]) -> Scenario:
-    """The scenario with the features masked that come from fields an engine cannot give."""
+    """The scenario with the features masked that come from fields an engine cannot give.
+
+    Raises InputError for what is no field of any body; a field that this body does not observe masks nothing.
+    """
+    fields = sorted({name for body in BODIES.values() for name in layout(body)})
+    if isinstance(missing, str) or not set(missing) <= set(fields):
+        raise InputError(
+            f"scenario {scenario.name}: missing is {missing!r}; it must be a tuple of {', '.join(fields)}."
+        )
     start_size = [layout(scenario.body)[name] for name in missing if name in layout(scenario.body)]
     gone = [k for start, size in start_size for k in range(start, start + size)]
     return scenario._replace(obs_mask=scenario.obs_mask & ~np.isin(scenario.seen, gone))

@@ -48,16 +48,19 @@ class BodyWorld:
         self.horizons = {LEARN: config.horizon, RECORD: config.recorded}
         self.scenes: dict[tuple[str, int], Scene] = {}
         self.programs: dict[tuple[str, int], Callable] = {}
-        first = self.scene(LEARN, ppo.envs)
-        self.engine_facts = {"name": first.engine.name, "missing": list(first.engine.missing), **first.engine.notes}
-        self.scenario = first.scenario
+
+    def open(self, seeds: int, episodes: int) -> None:
+        """Open the engines for a shard of so many training seeds; InputError where one cannot run here."""
+        self.scene(LEARN, seeds * self.ppo.envs)
+        self.scene(RECORD, seeds * episodes)
 
     def scene(self, use: str, n_envs: int) -> Scene:
         """The body on an engine with so many environments, opened once; never shared by learning and recording."""
         if (use, n_envs) not in self.scenes:
             choice = self.config.engine
             engine = open_engine(choice.name, self.scenario.body, n_envs, **choice.settings())
-            self.scenes[use, n_envs] = make_scene(self.scenario, engine, self.horizons[use], self.ppo.sharing)
+            scene = make_scene(self.scenario, engine, self.horizons[use], self.ppo.sharing)
+            self.scenes[use, n_envs], self.scenario = scene, scene.scenario
         return self.scenes[use, n_envs]
 
     def program(self, use: str, n_envs: int) -> Callable:
@@ -99,12 +102,13 @@ class BodyWorld:
         return labels, hand_features(self.scenario, played.batch)
 
     def facts(self, seed: int) -> dict[str, Any]:
+        engine = next(iter(self.scenes.values())).engine
         mask = FeatureMask(obs=self.scenario.obs_mask, actions=self.scenario.action_mask)
         return {
             "obs_names": [list(names) for names in self.scenario.obs_names],
             "limbs": [list(limb) for limb in self.scenario.limbs],
             "feature_mask": feature_mask_json(mask),
-            "engine": self.engine_facts,
+            "engine": {"name": engine.name, "missing": list(engine.missing), **engine.notes},
             "seconds_a_step": self.scenario.body.dt,
         }
 

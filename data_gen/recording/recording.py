@@ -174,6 +174,12 @@ def assemble(
     rows = row_index(recording, seeds)
     lost = failures(played, rows, history, seeds, recording.episodes)
     kept = np.flatnonzero(played.failed < 0)
+    if not len(kept):
+        raise InputError(
+            f"{world.name}: physics failed in every recorded episode of training seeds {seeds[0]} to {seeds[-1]}, so "
+            f"nothing of this shard was written. The first: {lost[0]}. The policies act wildly; lower learner.lr or "
+            f"learner.max_grad_norm."
+        )
     played, rows = (jax.tree.map(lambda x: x[kept], part) for part in (played, rows))
     check_batch(played.batch, world.action, where=f"{world.name}, training seeds {seeds[0]} to {seeds[-1]}")
     of_domain, hand = world.describe(played, rows)

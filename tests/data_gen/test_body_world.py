@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from data_gen.domains import label_names
 from data_gen.domains.mujoco import EngineChoice, MuJoCo
 from data_gen.engines.scenarios import make_scenario
 from data_gen.keys import named_key
@@ -152,6 +153,30 @@ def test_an_episode_whose_physics_fails_is_named_and_never_stored(shards, tmp_pa
     write_shard(tmp_path, 1, 2, shards[1], {})
     found = read_dataset(tmp_path)
     assert found.meta["discarded"] == [line] and f"discarded: {line}" in describe_learning(found)
+
+
+class Hopeless(Breaking):
+    """Physics fails at the first step of every recorded episode."""
+
+    def play(self, *where):
+        found = super().play(*where)
+        return found._replace(failed=np.zeros_like(found.failed))
+
+
+def test_where_every_episode_fails_the_first_failure_is_told():
+    said = "every recorded episode of training seeds 0 to 2.*training seed 0, checkpoint 0, episode 0.*at step 0"
+    with pytest.raises(InputError, match=said):
+        record_shard(Hopeless(HOPPER, PPO_TWO), RECORDING, 0, lambda share: None)
+
+
+def test_a_policy_that_explodes_is_named_by_seed_and_update():
+    ppo = type(SMALL)(**vars(PPO_TWO) | {"lr": 1e30, "max_grad_norm": 1e30})
+    with pytest.raises(InputError, match=r"learner: training seed \d has a return or a parameter that is not finite"):
+        record_shard(BodyWorld(HOPPER, ppo), RECORDING, 0, lambda share: None)
+
+
+def test_labels_are_known_before_anything_is_recorded(shards):
+    assert label_names(HOPPER) == sorted(spec["name"] for spec in shards[0].meta["labels"])
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from data_gen.domains import DOMAIN_CONFIGS, DOMAINS, coordination, hill_climbing, plane
+from data_gen.domains import DOMAIN_CONFIGS, DOMAINS, coordination, hill_climbing, label_names, plane
 from data_gen.domains.coordination import Coordination, MeetingState
 from data_gen.domains.hill_climbing import HillClimbing, HillState
 from data_gen.learners.rollout import act_random, act_scripted, play, team_return
@@ -72,6 +72,7 @@ def test_domain_runs_and_describes_its_episodes(name, kind):
     assert obs.shape == (5, domain.horizon, domain.n_agents, len(domain.obs_names))
     labels = domain.measure(batch, rows_of([0, 0, 1, 1, 1], [0, 1, 0, 1, 1]))
     assert {spec.source for spec in labels.specs} <= set(labels.values)
+    assert label_names(domain.config) == sorted([*(spec.name for spec in labels.specs), "return_class", "progress"])
     for spec in labels.specs:
         values = labels.values[spec.source]
         assert values.dtype == (np.float32 if spec.kind == "quantile" else np.int32)

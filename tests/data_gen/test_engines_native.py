@@ -76,13 +76,43 @@ def test_failed_physics_is_seen_though_mujoco_resets(tmp_path, monkeypatch) -> N
     engine.close()
 
 
-def test_a_control_that_is_not_finite_is_named() -> None:
-    engine, states = started("Hopper", 2)
-    physics, controls = engine.begin(*states), np.zeros((2, 3))
-    controls[1, 2] = np.nan
-    with pytest.raises(InputError, match="environment 1, actuator 2 is nan"):
-        engine.step(physics, controls)
+@pytest.mark.parametrize("wild", [np.nan, np.inf, 1e30])
+def test_an_action_that_is_not_sound_breaks_its_environment_alone(wild: float) -> None:
+    """NaN is no control at all; a control cost of 1e60 is no reward, though MuJoCo clamps the force."""
+    engine, states = started("Hopper", 3)
+    scenario = make_scenario("Hopper 3x1", 0)
+    running, _ = environments.begin(scenario, engine, *states)
+    actions = np.zeros((3, 3, 1))
+    actions[1, 2] = wild
+    running, outcome = environments.step(scenario, engine, 9, running, actions)
+    assert outcome.broken.tolist() == [False, True, False]
+    assert outcome.rewards[1].tolist() == [0, 0, 0] and (outcome.rewards[[0, 2]] != 0).all()
+    assert not (outcome.terminated | outcome.truncated)[1]
+    running, _ = environments.restart(scenario, engine, running, outcome.broken, tuple(states))
+    running, outcome = environments.step(scenario, engine, 9, running, np.zeros((3, 3, 1)))
+    assert not outcome.broken.any() and running.age.tolist() == [2, 1, 2]
     engine.close()
+
+
+def test_what_does_not_fit_the_environments_is_named() -> None:
+    engine, states = started("Hopper", 2)
+    scenario = make_scenario("Hopper 3x1", 0)
+    running, _ = environments.begin(scenario, engine, *states)
+    for shape in ((2, 3, 2), (2, 2, 1), (1, 3, 1)):
+        with pytest.raises(InputError, match=r"needs \(2, 3, 1\)"):
+            environments.step(scenario, engine, 9, running, np.zeros(shape))
+    with pytest.raises(InputError, match="engine native of Hopper: .* HalfCheetah 2x3"):
+        environments.step(make_scenario("HalfCheetah 2x3"), engine, 9, running, np.zeros((2, 2, 3)))
+    with pytest.raises(InputError, match="mask of 2 truth values"):
+        environments.restart(scenario, engine, running, np.array([True]), (states[0][:1], states[1][:1]))
+    engine.close()
+    with pytest.raises(InputError, match="closed"):
+        environments.step(scenario, engine, 9, running, np.zeros((2, 3, 1)))
+
+
+def test_more_environments_than_memory_holds_are_refused_at_once() -> None:
+    with pytest.raises(InputError, match="100000000 environments of Hopper, .* kB each"):
+        open_engine("native", BODIES["Hopper"], 10**8)
 
 
 def test_terminated_and_truncated_apart() -> None:
@@ -128,7 +158,7 @@ def test_starts_depend_on_their_key_alone() -> None:
 
 def test_bad_settings_are_named(monkeypatch) -> None:
     hopper = BODIES["Hopper"]
-    with pytest.raises(InputError, match="no engine 'mjcx'. The engines are native"):
+    with pytest.raises(InputError, match="no engine 'mjcx'; did you mean 'mjx'? The engines are native"):
         open_engine("mjcx", hopper, 2)
     with pytest.raises(InputError, match="n_envs is 0"):
         open_engine("native", hopper, 0)

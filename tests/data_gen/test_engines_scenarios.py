@@ -103,6 +103,8 @@ def test_fields_an_engine_lacks_are_masked() -> None:
     assert less.obs_mask.sum(axis=1).tolist() == [42 - 24] * 4
     assert not any("cfrc_ext" in name for name in names)
     np.testing.assert_array_equal(without(scenario, ()).obs_mask, scenario.obs_mask)
+    with pytest.raises(InputError, match="must be a tuple of cfrc_ext, cinert, cvel, qfrc_actuator, qpos, qvel"):
+        without(scenario, ("contact",))
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

@@ -90,6 +90,12 @@ def test_what_is_wrong_names_itself_before_anything_is_written(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_experiment_belongs_to_the_pipeline(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("generate", "experiment=ant") == 2
+    assert "run it by launch.pipeline" in capsys.readouterr().err and list(tmp_path.iterdir()) == []
+
+
 def test_a_run_that_is_not_there(tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     assert run("probe", "run=runs/nothing") == 2

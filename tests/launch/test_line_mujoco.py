@@ -81,8 +81,15 @@ def test_an_interrupted_recording_goes_on_and_ends_in_the_same_bytes(line: Path,
     [
         ("domain.scenario=Antt", "did you mean 'Ant"),
         ("domain.obsk=5", "obsk is 5"),
-        ("domain.engine.name=nativ", "there is no engine 'nativ'"),
+        ("domain.engine.name=nativ", "there is no engine 'nativ'; did you mean 'native'?"),
         ("domain.engine.device=gpu", "no setting 'device'"),
+        ("domain.engine=mjx", "write 'engine@domain.engine=native'"),
+        ("engine=mjx", "write 'engine@domain.engine=native'"),
+        ("domain.obks=1", "Did you mean 'domain.obsk'?"),
+        ("probe.labels=[speed]", "The nearest is 'speed_class'"),
+        ("recording.checkpoints=4", "4 updates cannot be cut into 3"),
+        ("learner.envs=100000000", "more than the"),
+        ("only=[]", "leave it out for all"),
         ("domain.recorded=101", "recorded is 101"),
         ("learner.segment=0", "learner=ppo_body"),
         ("learner.minibatches=7", "equal minibatches"),
@@ -90,4 +97,5 @@ def test_an_interrupted_recording_goes_on_and_ends_in_the_same_bytes(line: Path,
 )
 def test_bad_input_is_one_paragraph_before_anything_is_made(override: str, said: str, tmp_path: Path, capsys) -> None:
     assert run("pipeline", *BODY, "name=bad", f"runs={tmp_path}", override) == 2
-    assert said in capsys.readouterr().err and not (tmp_path / "bad").exists()
+    error = capsys.readouterr().err
+    assert said in error and error.startswith("error: ") and not (tmp_path / "bad").exists()

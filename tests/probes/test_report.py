@@ -264,6 +264,23 @@ def test_facts_count_groups_and_episodes():
     assert "Recorded with" not in dict(facts_of(dataset()))
 
 
+def test_facts_name_the_physics_and_what_it_lacks():
+    meta = {
+        "domain": {"name": "mujoco", "scenario": "Ant 4x2", "obsk": None, "engine": {"name": "auto"}, "hills": [1]},
+        "engine": {"name": "brax", "missing": ["cfrc_ext"], "accuracy": "approximate"},
+        "discarded": ["training seed 3: failed", "training seed 4: failed"],
+    }
+    facts = facts_of(dataset(**meta))
+    assert facts[:3] == [
+        ("Domain", "mujoco: scenario Ant 4x2"),
+        ("Physics", "brax; fields it cannot give: cfrc_ext; accuracy: approximate"),
+        ("Physics failed", "2 time(s), first: training seed 3: failed"),
+    ]
+    assert [name for name, _ in facts_of(dataset(engine={"name": "native", "missing": []}))][:3] == [
+        *("Domain", "Physics", "Episodes")
+    ]
+
+
 def test_facts_give_the_widths_of_agents_that_are_not_alike():
     batch, features = uneven_batch(n_episodes=EPISODES)
     data = dataset()._replace(batch=batch, features=features, action=UNEVEN)
