@@ -158,7 +158,7 @@ def test_starts_depend_on_their_key_alone() -> None:
 
 def test_bad_settings_are_named(monkeypatch) -> None:
     hopper = BODIES["Hopper"]
-    with pytest.raises(InputError, match="no engine 'mjcx'; did you mean 'mjx'? The engines are native"):
+    with pytest.raises(InputError, match="no engine 'mjcx'; did you mean 'mjx'. The engines are native"):
         open_engine("mjcx", hopper, 2)
     with pytest.raises(InputError, match="n_envs is 0"):
         open_engine("native", hopper, 0)
