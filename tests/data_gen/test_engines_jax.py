@@ -38,7 +38,7 @@ def test_auto_chooses_by_the_backend() -> None:
 @pytest.mark.parametrize(
     "name,n_envs,settings,message",
     [
-        ("mjcx", 2, {}, "no engine 'mjcx'. The engines are native, mjx, brax, and auto"),
+        ("mjcx", 2, {}, "no engine 'mjcx'; did you mean 'mjx'. The engines are native, mjx, brax, and auto"),
         ("mjx", 0, {}, "n_envs is 0"),
         ("mjx", 2, {"device": "gpu"}, "engine mjx: there is no device 'gpu'; JAX sees cpu"),
         ("brax", 2, {"device": "tpu"}, "engine brax: there is no device 'tpu'; JAX sees cpu"),
