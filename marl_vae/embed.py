@@ -11,11 +11,11 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from data_gen.trajectory import AnyArray, InputError, RowIndex, TrajectoryBatch, check_batch, take, to_device
 from marl_vae.batching import in_pieces
+from marl_vae.bound import Noise, Terms, bound_terms, make_noise, reconstruction
 from marl_vae.checkpoint import Checkpoints, read_description
 from marl_vae.latents import Embeddings, Gaussian, draw
 from marl_vae.model import HierarchicalVAE
 from marl_vae.normalise import Normaliser, scale_obs
-from marl_vae.objective import Noise, Terms, bound_terms, make_noise, reconstruction
 from marl_vae.policy import gaussian_policy
 
 

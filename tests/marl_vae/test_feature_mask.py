@@ -11,15 +11,17 @@ import scipy.stats
 from flax import nnx
 
 from data_gen.trajectory import ActionSpec, FeatureMask, InputError, TrajectoryBatch, all_real, to_device
+from marl_vae.bound import bound, bound_terms, make_noise
 from marl_vae.checkpoint import read_description
 from marl_vae.diagnostics import latent_free_policy
 from marl_vae.embed import TrainedModel, load
 from marl_vae.metrics import read_metrics
 from marl_vae.model import Dims, HierarchicalVAE, Model
 from marl_vae.normalise import fit_normaliser, scaled_actions, scaled_obs
-from marl_vae.objective import bound, bound_terms, make_noise
+from marl_vae.objectives import BetaBound
 from marl_vae.policy import action_log_likelihood
-from marl_vae.train import Task, Train, fit
+from marl_vae.task import Task, Train
+from marl_vae.train import fit
 from tests.builders import ACTION_WIDTHS, DO, OBS_WIDTHS, UNEVEN, B, N, T, tiny_batch, uneven_batch, widened
 from tests.marl_vae import tiny_task
 
@@ -206,7 +208,8 @@ def task(features: FeatureMask) -> Task:
     action = ActionSpec("continuous", 4)
     settings = Train(steps=20, batch=16, steps_per_dispatch=5, eval_every=10)
     dims = Dims(agents=N, obs=WIDE, action=action)
-    return Task(tiny_task.MODEL, dims, features, tiny_task.Schedule(tiny_task.LEVEL, tiny_task.LEVEL), settings, "it")
+    schedule = tiny_task.Schedule(tiny_task.LEVEL, tiny_task.LEVEL)
+    return Task(tiny_task.MODEL, dims, features, BetaBound(), schedule, settings, "it")
 
 
 def test_padded_data_train_and_the_mask_is_kept_with_the_model(tmp_path: Path) -> None:

@@ -5,10 +5,10 @@ import pytest
 from flax import nnx
 
 from data_gen.trajectory import ActionSpec, InputError, TrajectoryBatch, all_real, to_device
+from marl_vae.bound import Noise, bound_terms, make_noise
 from marl_vae.embed import TrainedModel
 from marl_vae.model import Dims, HierarchicalVAE, Model
 from marl_vae.normalise import Normaliser, fit_normaliser, scaled_obs
-from marl_vae.objective import Noise, bound_terms, make_noise
 from tests.builders import DO, B, N, tiny_batch
 
 ACTIONS = {"continuous": ActionSpec("continuous", 2), "discrete": ActionSpec("discrete", 5)}

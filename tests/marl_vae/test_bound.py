@@ -12,10 +12,10 @@ import scipy.stats
 from flax import nnx
 
 from data_gen.trajectory import ActionSpec, TrajectoryBatch
+from marl_vae.bound import Terms, bound, bound_terms, make_noise
 from marl_vae.latents import Gaussian
 from marl_vae.model import Dims, HierarchicalVAE, Model
 from marl_vae.normalise import Normaliser
-from marl_vae.objective import Terms, bound, bound_terms, make_noise
 
 W, S, R, T = np.array([0.9, -0.6, 1.4]), 0.5, 0.8, 4
 N = len(W)
