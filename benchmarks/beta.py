@@ -12,7 +12,7 @@ import jax
 from data_gen.storage.dataset import digest, read_dataset
 from data_gen.trajectory import SPLITS, take
 from marl_vae import load, load_untrained
-from marl_vae.diagnostics import active_units
+from marl_vae.diagnostics.units import active_units
 from marl_vae.model import Dims, Model
 from marl_vae.objectives import BetaBound
 from marl_vae.schedule import Cyclical, Schedule

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from data_gen.trajectory import AnyArray, TrajectoryBatch
-from marl_vae.latents import Posteriors, kl, standard_normal
+from marl_vae.latents import Posteriors, kl, log_density, standard_normal
 from marl_vae.model import HierarchicalVAE
 from marl_vae.normalise import Normaliser, scaled_obs
 from marl_vae.policy import action_log_likelihood
@@ -76,6 +76,13 @@ def draw_terms(model: HierarchicalVAE, scale: Normaliser, batch: TrajectoryBatch
 def bound_terms(model: HierarchicalVAE, scale: Normaliser, batch: TrajectoryBatch, noise: Noise) -> Terms:
     """The terms alone."""
     return draw_terms(model, scale, batch, noise).terms
+
+
+def log_ratios(found: Posteriors, present: Bool[Array, "B N"]) -> tuple[Float[Array, "K B"], Float[Array, "K B"]]:
+    """log p − log q of both latents at each of K draws; of z_α summed over the agents that are present."""
+    joint = log_density(standard_normal(found.joint), found.z_joint) - log_density(found.joint, found.z_joint)
+    local = log_density(found.local_prior, found.z_local) - log_density(found.local, found.z_local)
+    return joint.sum(-1), jnp.where(present[None, :, :, None], local, 0.0).sum((-2, -1))
 
 
 def bound(

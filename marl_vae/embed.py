@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from data_gen.trajectory import AnyArray, InputError, RowIndex, TrajectoryBatch, check_batch, take, to_device
 from marl_vae.batching import in_pieces
-from marl_vae.bound import Noise, Terms, bound_terms, make_noise, reconstruction
+from marl_vae.bound import Noise, Terms, bound_terms, draw_terms, log_ratios, make_noise, reconstruction
 from marl_vae.checkpoint import Checkpoints, read_description
 from marl_vae.latents import Embeddings, Gaussian, draw
 from marl_vae.model import HierarchicalVAE
@@ -32,6 +32,15 @@ def embeddings(model: HierarchicalVAE, scale: Normaliser, batch: TrajectoryBatch
     )
 
 
+def _log_weights(
+    model: HierarchicalVAE, scale: Normaliser, batch: TrajectoryBatch, noise: Noise
+) -> Float[Array, "B K"]:
+    """`noise` has the axes [B, K, …], so that it is cut into pieces beside the episodes."""
+    drawn = draw_terms(model, scale, batch, Noise(*(jnp.moveaxis(part, 1, 0) for part in noise)))
+    joint, local = log_ratios(drawn.posteriors, batch.mask.any(1))
+    return jnp.moveaxis(drawn.terms.recon + joint + local, 0, 1)
+
+
 def _crossed(
     model: HierarchicalVAE, scale: Normaliser, batch: TrajectoryBatch, other: TrajectoryBatch, noise: Noise
 ) -> Float[Array, " B"]:
@@ -50,6 +59,8 @@ class TrainedModel:
         self._crossed = jax.jit(
             lambda batch, other, noise: _crossed(nnx.merge(graph, params), scale, batch, other, noise)
         )
+        self._given = jax.jit(lambda batch, z: reconstruction(nnx.merge(graph, params), scale, batch, z))
+        self._weights = jax.jit(lambda batch, noise: _log_weights(nnx.merge(graph, params), scale, batch, noise))
         self._model = model
 
     def embed(self, batch: TrajectoryBatch) -> Embeddings:
@@ -75,6 +86,18 @@ class TrainedModel:
         self._check(batch)
         noise = self._noise(key, len(batch.mask))
         return in_pieces(self._crossed, batch, to_device(take(batch, other)), noise)
+
+    def log_likelihood(self, batch: TrajectoryBatch, z_local: Float[AnyArray, "B N Za"]) -> Float[np.ndarray, " B"]:
+        """Σ_it log π(a | o, z_α) in nats of each episode, with the given local latents."""
+        self._check(batch)
+        return in_pieces(self._given, batch, np.asarray(z_local, np.float32))
+
+    def log_weights(self, batch: TrajectoryBatch, draws: int, *, key: PRNGKeyArray) -> Float[np.ndarray, "B K"]:
+        """log π(a|o, z_α) p(z_α|z_ω) p(z_ω) − log q(z_α|z_ω, τ) q(z_ω|τ) at draws of both posteriors."""
+        self._check(batch)
+        keys = jax.random.split(key, draws)
+        noise = jax.vmap(lambda one: make_noise(one, self._model, len(batch.mask)), out_axes=1)(keys)
+        return in_pieces(self._weights, batch, jax.tree.map(np.asarray, noise))
 
     def act(
         self, obs: Float[AnyArray, "..."], z: Float[AnyArray, "..."], *, key: PRNGKeyArray | None = None

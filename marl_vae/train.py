@@ -13,10 +13,9 @@ from data_gen.trajectory import TrajectoryBatch, check_batch, check_features, to
 from marl_vae.batching import in_pieces
 from marl_vae.bound import bound
 from marl_vae.checkpoint import Checkpoints, Description, TrainState, write_description
-from marl_vae.diagnostics import active_units
+from marl_vae.diagnostics.units import active_units
 from marl_vae.metrics import MetricsLog
 from marl_vae.normalise import fit_normaliser
-from marl_vae.objectives import objective_name
 from marl_vae.program import VALIDATION, Program, Trace, key_of, make_program
 from marl_vae.schedule import beta, ends_cycle
 from marl_vae.task import Task, Train
@@ -43,7 +42,7 @@ def fit(
         check_features(batch, task.features, dims.action, name)
     settings = {
         "train": vars(cfg),
-        "objective": {"name": objective_name(task.objective), **vars(task.objective)},
+        "objective": {"name": type(task.objective).__name__, **vars(task.objective)},
         "joint": vars(task.schedule.joint),
         "local": vars(task.schedule.local),
     }

@@ -4,7 +4,6 @@ from marl_vae.objectives.beta_bound import BetaBound
 from marl_vae.objectives.free_bits import FreeBits
 from marl_vae.objectives.importance import Importance
 from marl_vae.objectives.mmd import MMD
-from marl_vae.objectives.objective import Objective
 from marl_vae.objectives.two_level import TwoLevel
 
 OBJECTIVES = {
@@ -14,8 +13,3 @@ OBJECTIVES = {
     "mmd": MMD,
     "two_level": TwoLevel,
 }
-
-
-def objective_name(objective: Objective) -> str:
-    """The name under which an objective is chosen."""
-    return next(name for name, kind in OBJECTIVES.items() if type(objective) is kind)

@@ -4,11 +4,10 @@ import math
 from dataclasses import dataclass
 
 import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from data_gen.trajectory import InputError
-from marl_vae.latents import log_density, standard_normal
+from marl_vae.bound import log_ratios
 from marl_vae.objectives.objective import Objective, Sample
 
 
@@ -27,15 +26,6 @@ class Importance(Objective):
             raise InputError(f"objective.draws={self.draws} must be at least 1.")
 
     def inner_loss(self, sample: Sample, tuned: PyTree) -> Float[Array, " B"]:
-        joint, local = log_ratios(sample)
+        joint, local = log_ratios(sample.posteriors, sample.present)
         weights = sample.terms.recon + sample.beta.joint * joint + sample.beta.local * local
         return math.log(self.draws) - jax.nn.logsumexp(weights, axis=0)
-
-
-def log_ratios(sample: Sample) -> tuple[Float[Array, "K B"], Float[Array, "K B"]]:
-    """log p − log q of both latents at each draw; of z_α summed over the agents that are present."""
-    found = sample.posteriors
-    joint = log_density(standard_normal(found.joint), found.z_joint) - log_density(found.joint, found.z_joint)
-    local = log_density(found.local_prior, found.z_local) - log_density(found.local, found.z_local)
-    local = jnp.where(sample.present[None, :, :, None], local, 0.0)
-    return joint.sum(-1), local.sum((-2, -1))

@@ -13,7 +13,7 @@ from flax import nnx
 from data_gen.trajectory import ActionSpec, FeatureMask, InputError, TrajectoryBatch, all_real, to_device
 from marl_vae.bound import bound, bound_terms, make_noise
 from marl_vae.checkpoint import read_description
-from marl_vae.diagnostics import latent_free_policy
+from marl_vae.diagnostics.latent_free import latent_free_policy
 from marl_vae.embed import TrainedModel, load
 from marl_vae.metrics import read_metrics
 from marl_vae.model import Dims, HierarchicalVAE, Model

@@ -1,0 +1,177 @@
+"""Are the latents used, and if not, where does it stop? Figures on held-out episodes, and a verdict in plain words."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Float, PRNGKeyArray
+
+from data_gen.trajectory import TrajectoryBatch, take
+from marl_vae.batching import in_pieces
+from marl_vae.diagnostics.latent_free import fit_without_latents
+from marl_vae.diagnostics.units import active_units, constant_prior_gain, information_of_agents, mutual_information
+from marl_vae.embed import TrainedModel
+from marl_vae.latents import Embeddings
+
+EPISODES = 300  # for the importance-weighted bound, evenly over the test episodes
+DRAWS, AT_ONCE = 100, 5
+PER_ACTION = 0.01  # nats: less is no use of a latent
+PER_EPISODE = 0.1
+
+
+class Usage(NamedTuple):
+    """Figures on the test episodes. KL, information and bounds are nats an episode, NLLs nats an action of one agent.
+
+    `kl_*_dims` are the KL by dimension (z_α: mean over present agents), `mi_alpha` a mean over agents. NLLs with:
+    the episode's own latents; those of another episode; z_α drawn from p(z_α|z_ω) at the episode's own z_ω, at another
+    episode's, and at one from N(0, I); no latents. `prior_gain` is what p(z_α|z_ω) saves over a constant prior.
+    """
+
+    verdict: str
+    decided_by: str
+    active_omega: int
+    active_alpha: int
+    kl_omega: float
+    kl_alpha: float
+    kl_omega_dims: list[float]
+    kl_alpha_dims: list[float]
+    mi_omega: float
+    mi_alpha: float
+    mi_limit: float
+    iwae_1: float
+    iwae_10: float
+    iwae_100: float
+    prior_gain: float
+    nll: float
+    nll_shuffled: float
+    nll_alpha_prior: float
+    nll_omega_shuffled: float
+    nll_omega_prior: float
+    nll_without_latents: float
+
+
+def usage(
+    model: TrainedModel,
+    training: TrajectoryBatch,
+    validation: TrajectoryBatch,
+    test: TrajectoryBatch,
+    *,
+    seed: int,
+    report: Callable[[float], None],
+) -> Usage:
+    """All figures and the verdict on the test episodes."""
+    key = jax.random.key(seed)
+    terms, latents = model.elbo(test, key=jax.random.fold_in(key, 0)), model.embed(test)
+    mask = np.asarray(test.mask)
+    units, present = active_units(latents, mask), mask.any(1)
+    prior = model.local_prior(latents.omega_mean)
+    gain = constant_prior_gain(latents, np.asarray(prior.mean), np.exp(prior.log_std), mask)
+    chosen = np.unique(np.linspace(0, len(mask) - 1, EPISODES).astype(np.int32))
+    evidence = importance_bounds(model, take(test, chosen), key=jax.random.fold_in(key, 2))
+    free = fit_without_latents(model, training, validation, seed=seed, report=report)
+    found = Usage(
+        verdict="",
+        decided_by="",
+        active_omega=int(units.omega.sum()),
+        active_alpha=int(units.alpha.sum()),
+        kl_omega=float(terms.kl_joint.sum(-1).mean()),
+        kl_alpha=float(terms.kl_local.sum((1, 2)).mean()),
+        kl_omega_dims=terms.kl_joint.mean(0).round(4).tolist(),
+        kl_alpha_dims=(terms.kl_local.sum((0, 1)) / present.sum()).round(4).tolist(),
+        mi_omega=mutual_information(latents.omega_mean, latents.omega_std, seed),
+        mi_alpha=information_of_agents(latents, mask, seed),
+        mi_limit=float(np.log(len(mask))),
+        iwae_1=evidence[1],
+        iwae_10=evidence[10],
+        iwae_100=evidence[100],
+        prior_gain=gain,
+        nll=-float(terms.recon.sum()) / float(mask.sum()),
+        **swapped(model, test, latents, seed=seed, key=key),
+        nll_without_latents=-float(in_pieces(free, test).sum()) / float(mask.sum()),
+    )
+    verdict, why = judge(found)
+    return found._replace(verdict=verdict, decided_by=why)
+
+
+def swapped(
+    model: TrainedModel, test: TrajectoryBatch, latents: Embeddings, *, seed: int, key: PRNGKeyArray
+) -> dict[str, float]:
+    """NLL an action with latents that are not the episode's own."""
+    rng, other, count = np.random.default_rng(seed), derangement(len(test.mask), seed), float(np.sum(test.mask))
+
+    def noise(like: np.ndarray) -> np.ndarray:
+        return rng.normal(size=like.shape).astype(np.float32)
+
+    def given(z_joint: np.ndarray) -> float:
+        prior = model.local_prior(z_joint)
+        mean = np.asarray(prior.mean)
+        z_local = mean + np.exp(prior.log_std) * noise(mean)
+        return -float(model.log_likelihood(test, z_local).sum()) / count
+
+    own = latents.omega_mean + latents.omega_std * noise(latents.omega_mean)
+    shuffled = model.cross_log_likelihood(test, other, key=jax.random.fold_in(key, 1))
+    return {
+        "nll_shuffled": -float(shuffled.sum()) / count,
+        "nll_alpha_prior": given(own),
+        "nll_omega_shuffled": given(own[other]),
+        "nll_omega_prior": given(noise(own)),
+    }
+
+
+def derangement(size: int, seed: int) -> np.ndarray:
+    """A random order in which no row keeps its place."""
+    order = np.random.default_rng(seed).permutation(size)
+    other = np.empty(size, np.int32)
+    other[order] = np.roll(order, 1)
+    return other
+
+
+def importance_bounds(model: TrainedModel, batch: TrajectoryBatch, *, key: PRNGKeyArray) -> dict[int, float]:
+    """log p(a|o) ≥ E log 1/K Σ_k w_k in nats an episode for K = 1, 10, 100, from the same 100 draws.
+
+    Burda et al. (2016), eq. 8; the encoders run once for every AT_ONCE draws.
+    """
+    keys = jax.random.split(key, DRAWS // AT_ONCE)
+    weights = np.concatenate([model.log_weights(batch, AT_ONCE, key=one) for one in keys], axis=1)
+    return {k: float(log_mean_exp(weights.reshape(len(weights), -1, k)).mean()) for k in (1, 10, DRAWS)}
+
+
+def log_mean_exp(values: Float[np.ndarray, "*s K"]) -> Float[np.ndarray, "*s"]:
+    """log of the mean of exponentials over the last axis."""
+    top = values.max(-1, keepdims=True)
+    return np.log(np.exp(values - top).mean(-1)) + top[..., 0]
+
+
+def judge(found: Usage) -> tuple[str, str]:
+    """A verdict and the figure that decided it, from the policy upwards: what the policy ignores cannot matter above."""
+    gain, loss = found.nll_without_latents - found.nll, found.nll_shuffled - found.nll
+    if found.active_omega == found.active_alpha == 0:
+        return (
+            "both levels collapsed: no latent says anything about the episode",
+            f"no active unit at either level, KL {found.kl_omega:.2f} and {found.kl_alpha:.2f} nats an episode",
+        )
+    if loss < PER_ACTION:
+        return (
+            "local level ignored: the policy acts the same whatever z_alpha is",
+            f"another episode's latents cost {loss:.3f} nats an action (a level in use costs at least {PER_ACTION})",
+        )
+    if found.active_omega == 0 or found.mi_omega < PER_EPISODE:
+        return (
+            "joint level collapsed: z_omega says nothing about the episode",
+            f"mutual information {found.mi_omega:.2f} nats, {found.active_omega} active units",
+        )
+    if found.prior_gain < PER_EPISODE:
+        return (
+            "joint level not passed on: p(z_alpha | z_omega) is nearly constant",
+            f"it saves {found.prior_gain:.2f} nats an episode over a constant prior (at least {PER_EPISODE})",
+        )
+    if gain < PER_ACTION:
+        return (
+            "no gain from latents: a policy that sees the observation alone is as good",
+            f"the latents save {gain:.3f} nats an action (at least {PER_ACTION})",
+        )
+    return (
+        "healthy: both levels are used",
+        f"the latents save {gain:.3f} nats an action, z_omega {found.prior_gain:.2f} nats an episode of z_alpha's KL",
+    )
