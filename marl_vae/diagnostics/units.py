@@ -86,3 +86,26 @@ def constant_prior_gain(
 def kl_normal(mean: np.ndarray, std: np.ndarray, of_mean: np.ndarray, of_std: np.ndarray) -> np.ndarray:
     """KL(N(mean, std²) ‖ N(of_mean, of_std²)), summed over the last axis."""
     return (np.log(of_std / std) + (std**2 + (mean - of_mean) ** 2) / (2 * of_std**2) - 0.5).sum(-1)
+
+
+def same_over_an_episode(residuals: Float[np.ndarray, "B T N A"], mask: Bool[AnyArray, "B T N"]) -> float:
+    """Share of the residuals' variance that an episode's agent keeps over its steps; 0 where there is none.
+
+    The intraclass correlation ICC(1) of a one-way analysis of variance (Donner 1986), within each agent, groups being
+    episodes of unequal length; dimensions are pooled by their sums of squares.
+    """
+    between = within = 0.0
+    for agent in range(residuals.shape[2]):
+        real = np.asarray(mask)[:, :, agent]
+        here = real.sum(1) > 1
+        steps, values = real[here].sum(1), np.asarray(residuals, np.float64)[here, :, agent]
+        if len(steps) < 2:
+            continue
+        kept = real[here][..., None]
+        means = (values * kept).sum(1) / steps[:, None]
+        middle = (values * kept).sum((0, 1)) / steps.sum()
+        inside = (((values - means[:, None]) * kept) ** 2).sum() / (steps.sum() - len(steps))
+        across = (steps[:, None] * (means - middle) ** 2).sum() / (len(steps) - 1)
+        typical = (steps.sum() - (steps**2).sum() / steps.sum()) / (len(steps) - 1)
+        between, within = between + max(across - inside, 0.0) / typical, within + inside
+    return float(between / (between + within)) if between + within > 0 else 0.0

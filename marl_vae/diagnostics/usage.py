@@ -1,6 +1,7 @@
 """Are the latents used, and if not, where does it stop? Figures on held-out episodes, and a verdict in plain words."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -10,7 +11,13 @@ from jaxtyping import Float, PRNGKeyArray
 from data_gen.trajectory import TrajectoryBatch, take
 from marl_vae.batching import in_pieces
 from marl_vae.diagnostics.latent_free import fit_without_latents
-from marl_vae.diagnostics.units import active_units, constant_prior_gain, information_of_agents, mutual_information
+from marl_vae.diagnostics.units import (
+    active_units,
+    constant_prior_gain,
+    information_of_agents,
+    mutual_information,
+    same_over_an_episode,
+)
 from marl_vae.embed import TrainedModel
 from marl_vae.latents import Embeddings
 
@@ -18,6 +25,7 @@ EPISODES = 300  # for the importance-weighted bound, evenly over the test episod
 DRAWS, AT_ONCE = 100, 5
 PER_ACTION = 0.01  # nats: less is no use of a latent
 PER_EPISODE = 0.1
+LEFT_OVER = 0.02  # of the variance
 
 
 class Usage(NamedTuple):
@@ -25,7 +33,8 @@ class Usage(NamedTuple):
 
     `kl_*_dims` are the KL by dimension (z_α: mean over present agents), `mi_alpha` a mean over agents. NLLs with:
     the episode's own latents; those of another episode; z_α drawn from p(z_α|z_ω) at the episode's own z_ω, at another
-    episode's, and at one from N(0, I); no latents. `prior_gain` is what p(z_α|z_ω) saves over a constant prior.
+    episode's, and at one from N(0, I); no latents. `prior_gain` is what p(z_α|z_ω) saves over a constant prior;
+    `left_over` the share of the latent-free policy's residuals that stays the same over an episode.
     """
 
     verdict: str
@@ -49,6 +58,7 @@ class Usage(NamedTuple):
     nll_omega_shuffled: float
     nll_omega_prior: float
     nll_without_latents: float
+    left_over: float
 
 
 def usage(
@@ -88,7 +98,8 @@ def usage(
         prior_gain=gain,
         nll=-float(terms.recon.sum()) / float(mask.sum()),
         **swapped(model, test, latents, seed=seed, key=key),
-        nll_without_latents=-float(in_pieces(free, test).sum()) / float(mask.sum()),
+        nll_without_latents=-float(in_pieces(partial(free.log_likelihood, free.params), test).sum()) / mask.sum(),
+        left_over=same_over_an_episode(in_pieces(partial(free.residuals, free.params), test), mask),
     )
     verdict, why = judge(found)
     return found._replace(verdict=verdict, decided_by=why)
@@ -144,12 +155,19 @@ def log_mean_exp(values: Float[np.ndarray, "*s K"]) -> Float[np.ndarray, "*s"]:
 
 
 def judge(found: Usage) -> tuple[str, str]:
-    """A verdict and the figure that decided it, from the policy upwards: what the policy ignores cannot matter above."""
+    """A verdict and the figure that decided it, from the policy upwards: what it ignores cannot matter above."""
     gain, loss = found.nll_without_latents - found.nll, found.nll_shuffled - found.nll
-    if found.active_omega == found.active_alpha == 0:
+    if found.active_omega == found.active_alpha == 0 and found.left_over >= LEFT_OVER:
         return (
-            "both levels collapsed: no latent says anything about the episode",
-            f"no active unit at either level, KL {found.kl_omega:.2f} and {found.kl_alpha:.2f} nats an episode",
+            "both levels collapsed though episodes differ: the weights of the KL are too large",
+            f"no active unit at either level, while {found.left_over:.2f} of what the observation leaves unsaid stays "
+            "the same over an episode",
+        )
+    if loss < PER_ACTION and found.left_over < LEFT_OVER:
+        return (
+            "local level ignored: the observation already says what the policy needs",
+            f"another episode's latents cost {loss:.3f} nats an action, and only {found.left_over:.3f} of what the "
+            "observation leaves unsaid stays the same over an episode",
         )
     if loss < PER_ACTION:
         return (

@@ -29,6 +29,11 @@ def key_figures(found: Usage) -> list[tuple[str, str, str]]:
         ),
         ("action NLL", f"{found.nll:.3f}", "nats an action on test episodes; lower is better"),
         ("action NLL, no latents", f"{found.nll_without_latents:.3f}", "a policy that sees the observation alone"),
+        (
+            "left for latents to say",
+            f"{found.left_over:.2f}",
+            "share of that policy's residual variance that stays the same over an episode",
+        ),
         ("action NLL, shuffled", f"{found.nll_shuffled:.3f}", "with the latents of another episode"),
         ("action NLL, own z_omega alone", f"{found.nll_alpha_prior:.3f}", "z_alpha drawn from p(z_alpha | z_omega)"),
         (

@@ -183,7 +183,8 @@ def test_values_under_padding_reach_neither_latents_nor_bound_nor_policy() -> No
     for one in (model.embed, lambda x: model.elbo(x, key=jax.random.key(0))):
         for quiet, with_noise in zip(one(batch), one(loud), strict=True):
             np.testing.assert_array_equal(quiet, with_noise)
-    likelihood, params = latent_free_policy(model.config, dims, scale, 0)
+    free = latent_free_policy(model.config, dims, scale, 0)
+    likelihood, params = free.log_likelihood, free.params
     np.testing.assert_array_equal(*(likelihood(params, to_device(x)) for x in (batch, loud)))
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from data_gen.trajectory import ActionSpec, all_real
 from marl_vae.checkpoint import Checkpoints, TrainState
 from marl_vae.model import Dims, Model
-from marl_vae.objectives import BetaBound, Objective
+from marl_vae.objectives import BetaBound
+from marl_vae.objectives.objective import Objective
 from marl_vae.schedule import Cyclical, Schedule
 from marl_vae.task import Task, Train
 from marl_vae.train import fit

@@ -1,0 +1,197 @@
+"""Figures of use against closed forms, and planted collapses that must get the right verdict."""
+
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+import scipy.stats
+
+from data_gen.trajectory import ActionSpec, TrajectoryBatch, all_real
+from marl_vae.diagnostics.latent_free import latent_free_policy
+from marl_vae.diagnostics.units import (
+    active_units,
+    constant_prior_gain,
+    information_of_agents,
+    mutual_information,
+    same_over_an_episode,
+)
+from marl_vae.diagnostics.usage import Usage, derangement, importance_bounds, judge, log_mean_exp, usage
+from marl_vae.diagnostics.words import key_figures, sentences
+from marl_vae.embed import TrainedModel, load
+from marl_vae.latents import Embeddings
+from marl_vae.model import Dims, Model
+from marl_vae.normalise import fit_normaliser
+from marl_vae.objectives import BetaBound
+from marl_vae.schedule import Cyclical, Schedule
+from marl_vae.train import fit
+from tests.builders import styled_batch, tiny_batch
+from tests.marl_vae import tiny_task
+from tests.marl_vae.test_bound import SCALE, LinearGaussian, actions, log_evidence
+
+
+def latents_of(omega: np.ndarray, alpha: np.ndarray) -> Embeddings:
+    ones = [np.ones_like(part, dtype=np.float32) for part in (omega, alpha)]
+    return Embeddings(omega.astype(np.float32), ones[0], alpha.astype(np.float32), ones[1])
+
+
+def test_active_units_by_hand() -> None:
+    """Agent 1 is absent from the last two episodes, whose values must not count; agents' own places do not either."""
+    omega = np.array([[0.0, 5.0], [0.3, 5.0], [0.0, 5.1], [0.3, 5.0]])
+    alpha = np.zeros((4, 2, 2))
+    alpha[:, 1] = 9.0
+    alpha[2:, 1, 0] = 99.0
+    alpha[:, 0, 1] = [0, 1, 0, 1]
+    mask = np.ones((4, 3, 2), bool)
+    mask[2:, :, 1] = False
+    found = active_units(latents_of(omega, alpha), mask)
+    assert found.omega.tolist() == [True, False] and found.alpha.tolist() == [False, True]
+
+
+def test_mutual_information_in_closed_form() -> None:
+    places = np.repeat([[-50.0], [50.0]], 400, axis=0)
+    ones = np.ones_like(places)
+    assert mutual_information(places, ones, 0) == pytest.approx(np.log(2), abs=1e-6)
+    assert mutual_information(np.zeros((300, 3)), np.full((300, 3), 0.7), 0) == pytest.approx(0, abs=1e-9)
+    apart = 100.0 * np.arange(300)[:, None]
+    assert mutual_information(apart, np.ones_like(apart), 0) == pytest.approx(np.log(300), abs=1e-6)
+    wide = np.random.default_rng(1).normal(size=(2000, 1)) * 3
+    # z = mean + N(0, 1), mean ~ N(0, 9): ½ log(1 + 9).
+    assert mutual_information(wide, np.ones_like(wide), 0) == pytest.approx(0.5 * np.log(10), abs=0.06)
+
+
+def test_information_of_agents_reads_episodes_where_they_are_present() -> None:
+    alpha, mask = np.zeros((200, 2, 1)), np.ones((200, 3, 2), bool)
+    alpha[:, 0, 0] = np.where(np.arange(200) < 100, -50, 50)
+    alpha[100:, 1] = 1e4
+    mask[100:, :, 1] = False
+    found = information_of_agents(latents_of(np.zeros((200, 1)), alpha), mask, 0)
+    assert found == pytest.approx((np.log(2) + 0) / 2, abs=1e-6)
+
+
+def test_the_gain_over_a_constant_prior_in_closed_form() -> None:
+    """q(z_α) = p(z_α|z_ω) = N(w z_ω, 1): the constant's deviation is √(1 + w²), so each agent gains log √(1 + w²)."""
+    z = np.random.default_rng(0).normal(size=(4000, 1))
+    z = (z - z.mean()) / z.std()
+    w = np.array([2.0, 0.5])
+    mean = (z * w)[..., None]
+    mask = np.ones((4000, 3, 2), bool)
+    latents = latents_of(z, mean)
+    expected = 0.5 * np.log(1 + w**2).sum()
+    assert constant_prior_gain(latents, mean, np.ones_like(mean), mask) == pytest.approx(expected, rel=1e-5)
+    mask[:, :, 1] = False
+    assert constant_prior_gain(latents, mean, np.ones_like(mean), mask) == pytest.approx(0.5 * np.log(5), rel=1e-5)
+    still = np.zeros_like(mean), np.full_like(mean, 5**0.5)
+    assert constant_prior_gain(latents, *still, mask) == pytest.approx(0, abs=1e-6)
+
+
+def test_what_stays_the_same_over_an_episode() -> None:
+    """Planted variances: .6 between episodes and .4 within; lengths are ragged, and padding holds rubbish."""
+    rng = np.random.default_rng(0)
+    mask = np.arange(20)[None, :, None] < rng.integers(5, 21, (3000, 1, 1))
+    values = rng.normal(size=(3000, 1, 1, 2)) * 0.6**0.5 + rng.normal(size=(3000, 20, 1, 2)) * 0.4**0.5
+    values = np.where(mask[..., None], values, 1e3)
+    assert same_over_an_episode(values, mask) == pytest.approx(0.6, abs=0.02)
+    assert same_over_an_episode(rng.normal(size=(3000, 20, 1, 2)) + 7, np.ones((3000, 20, 1), bool)) < 0.002
+
+
+@pytest.mark.parametrize("kind", ["continuous", "discrete"])
+def test_residuals_are_what_the_policy_does_not_expect(kind: str) -> None:
+    action = ActionSpec(kind, 3)
+    batch = tiny_batch(action)
+    dims = Dims(agents=3, obs=batch.obs.shape[-1], action=action)
+    scale = fit_normaliser(batch, action, all_real(3, dims.obs, action))
+    free = latent_free_policy(Model(hidden=5, decoder_hidden=5), dims, scale, 0)
+    params = jax.tree.map(lambda x: 0 * x, free.params)  # expects the mean action, or every action alike
+    found = np.asarray(free.residuals(params, batch))
+    if kind == "continuous":
+        wanted = (batch.actions - scale.action_mean) / scale.action_std
+    else:
+        wanted = np.eye(3)[batch.actions] - 1 / 3
+    np.testing.assert_allclose(found, np.where(batch.mask[..., None], wanted, 0), atol=1e-5)
+
+
+def test_importance_bounds_of_an_exact_hierarchy_rise_to_log_p() -> None:
+    """Posteriors are moved by half a deviation; one draw gives log p − 4 · ⅛, all draws nearly log p."""
+    model = TrainedModel(LinearGaussian(0.5, 1.0), SCALE, "exact")
+    wide = np.broadcast_to(actions()[None, :, :, None], (400, 4, 3, 1)).astype(np.float32)
+    batch = TrajectoryBatch(obs=np.zeros((400, 4, 3, 1), np.float32), actions=wide, mask=np.ones((400, 4, 3), bool))
+    found, exact = importance_bounds(model, batch, key=jax.random.key(0)), log_evidence(actions())
+    assert found[1] == pytest.approx(exact - 0.5, abs=0.03)  # 40,000 draws of deviation 1
+    assert found[1] < found[10] < found[100] < exact + 0.01
+    assert exact - found[100] < 0.02
+
+
+def test_log_mean_exp_by_scipy_and_without_overflow() -> None:
+    values = np.random.default_rng(0).normal(size=(5, 7)) * 30 + 2000
+    expected = scipy.special.logsumexp(values, axis=1) - np.log(7)
+    np.testing.assert_allclose(log_mean_exp(values), expected, rtol=1e-12)
+
+
+def test_a_derangement_moves_every_row() -> None:
+    for size in (2, 3, 50):
+        found = derangement(size, 0)
+        assert sorted(found.tolist()) == list(range(size)) and (found != np.arange(size)).all()
+
+
+def alone(seed: int, n_episodes: int) -> TrajectoryBatch:
+    """Three agents, each with a style of its own that tells nothing of the others."""
+    columns = [styled_batch(10 * seed + agent, n_episodes) for agent in range(3)]
+    obs, acts = (np.stack([batch[k][:, :, i] for i, batch in enumerate(columns)], axis=2) for k in (0, 1))
+    return columns[0]._replace(obs=obs, actions=acts)
+
+
+def seen(seed: int, n_episodes: int) -> TrajectoryBatch:
+    """Every agent observes the whole joint state: all agents' places, and which way the team goes."""
+    batch = styled_batch(seed, n_episodes)
+    whole = np.repeat(batch.obs.reshape(*batch.obs.shape[:2], 1, -1), 3, axis=2)
+    way = np.sign(batch.actions[:, :1, 1:2, :1] + batch.obs[:, :1, 1:2, :1])
+    return batch._replace(obs=np.concatenate([whole, np.broadcast_to(way, (*whole.shape[:3], 1))], axis=-1))
+
+
+PLANTED = {
+    "healthy": (styled_batch, (0.3, 1.0), "healthy"),
+    "weights far too large": (styled_batch, (100.0, 100.0), "both levels collapsed though episodes differ"),
+    "the decoder sees all": (seen, (0.3, 1.0), "local level ignored: the observation already says"),
+    "independent agents": (alone, (1.0, 1.0), "joint level collapsed"),
+}
+
+
+@pytest.mark.parametrize("case", PLANTED)
+def test_planted_collapses_get_the_right_verdict(case: str, tmp_path: Path) -> None:
+    make, maxima, verdict = PLANTED[case]
+    parts = [make(seed, size) for seed, size in ((1, 300), (2, 60), (3, 120))]
+    n_obs = parts[0].obs.shape[-1]
+    levels = [Cyclical(cycles=2, maximum=maximum) for maximum in maxima]
+    task = tiny_task.task(BetaBound(), steps=600, batch=64, steps_per_dispatch=50, eval_every=300, learning_rate=5e-3)
+    task = task._replace(
+        schedule=Schedule(*levels),
+        dims=Dims(agents=3, obs=n_obs, action=tiny_task.ACTION),
+        features=all_real(3, n_obs, tiny_task.ACTION),
+    )
+    fit(parts[0], parts[1], task, tmp_path, lambda row: None)
+    found = usage(load(tmp_path), *parts, seed=0, report=lambda share: None)
+    assert found.verdict.startswith(verdict), found
+    assert found.verdict in sentences(found)[0] and key_figures(found)[0][1] == found.verdict
+    if case == "healthy":
+        assert found.nll < found.nll_alpha_prior < found.nll_omega_shuffled
+        assert 0.3 < found.mi_omega <= found.mi_limit
+        assert found.iwae_1 <= found.iwae_10 <= found.iwae_100
+    if case == "independent agents":
+        assert found.active_alpha > 0 and found.nll < found.nll_without_latents - 0.1
+
+
+def test_verdicts_follow_the_policy_upwards() -> None:
+    fields = {name: 1.0 for name in Usage._fields} | {"active_omega": 3, "active_alpha": 2, "left_over": 0.5}
+    sound = Usage(**fields | {"nll": 0.0, "nll_shuffled": 1.0, "nll_without_latents": 0.5})
+    assert judge(sound)[0].startswith("healthy")
+    for change, said in (
+        ({"nll_without_latents": 0.0}, "no gain from latents"),
+        ({"prior_gain": 0.0}, "joint level not passed on"),
+        ({"mi_omega": 0.0, "prior_gain": 0.0}, "joint level collapsed"),
+        ({"active_omega": 0, "prior_gain": 0.0}, "joint level collapsed"),
+        ({"nll_shuffled": 0.0, "active_omega": 0}, "local level ignored: the policy acts the same"),
+        ({"nll_shuffled": 0.0, "left_over": 0.0}, "local level ignored: the observation already says"),
+        ({"active_omega": 0, "active_alpha": 0, "nll_shuffled": 0.0}, "both levels collapsed"),
+    ):
+        assert judge(sound._replace(**change))[0].startswith(said), change
