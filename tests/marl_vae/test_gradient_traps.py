@@ -1,0 +1,110 @@
+"""Sums and means that are easily mistaken for one another in the loss: each is caught, and differs by a known factor.
+
+docs/gradient-from-scratch.md lists them.
+"""
+
+import jax
+import numpy as np
+import pytest
+
+from marl_vae.objective import bound
+from tests.marl_vae.gradient_cases import (
+    BETAS,
+    CONTINUOUS,
+    DISCRETE,
+    ZA,
+    ZW,
+    B,
+    Choices,
+    N,
+    T,
+    agree,
+    differ,
+    name_of,
+    real_grads,
+    real_value,
+    scaled,
+    some_data,
+    some_params,
+    training_loss,
+    twice,
+)
+from tests.marl_vae.oracle_bound import loss_and_grads
+
+
+@pytest.fixture(autouse=True)
+def float64(quick_compiles):
+    with jax.enable_x64(True):
+        yield
+
+
+@pytest.mark.parametrize("choices", [CONTINUOUS, DISCRETE], ids=name_of)
+def test_a_batch_taken_twice_changes_nothing_and_its_sum_doubles(choices: Choices) -> None:
+    params, data = some_params(choices), some_data(choices)
+    summed = lambda terms, mask: -bound(terms, *BETAS).sum()  # noqa: E731
+    for loss, factor in ((training_loss, 1), (summed, 2)):
+        once, again = (real_value(params, choices, d, loss) for d in (data, twice(data)))
+        np.testing.assert_allclose(again, factor * once, rtol=1e-12)
+        agree(real_grads(params, choices, twice(data), loss), scaled(real_grads(params, choices, data, loss), factor))
+    once, again = (loss_and_grads(params, choices, d, *BETAS) for d in (data, twice(data)))
+    np.testing.assert_allclose(again[0], once[0], rtol=1e-12)
+    np.testing.assert_allclose(again[1].sum(), 2 * once[1].sum(), rtol=1e-12)
+    agree(again[2], once[2])
+
+
+def mean_over_episodes(terms, mask):
+    return -bound(terms, *BETAS).mean()
+
+
+def mean_over_padded_steps(terms, mask):
+    return -bound(terms, *BETAS).sum() / mask.size
+
+
+def mean_of_episodes_means(terms, mask):
+    return -(bound(terms, *BETAS) / mask.sum((1, 2))).mean()
+
+
+def mean_over_joint_dimensions(terms, mask):
+    return training_loss(terms._replace(kl_joint=terms.kl_joint / ZW), mask)
+
+
+def mean_over_local_dimensions(terms, mask):
+    return training_loss(terms._replace(kl_local=terms.kl_local / ZA), mask)
+
+
+def mean_over_agents(terms, mask):
+    return training_loss(terms._replace(kl_local=terms.kl_local / N), mask)
+
+
+@pytest.mark.parametrize("loss", [mean_over_episodes, mean_over_padded_steps])
+def test_a_wrong_divisor_is_caught_and_is_one_factor(loss) -> None:
+    """The right gradient times (real actions) / B or / (B T N): as a learning rate that hangs on the batch."""
+    params, data = some_params(CONTINUOUS), some_data(CONTINUOUS)
+    found, (_, _, wanted) = real_grads(params, CONTINUOUS, data, loss), loss_and_grads(params, CONTINUOUS, data, *BETAS)
+    differ(found, wanted)
+    agree(found, scaled(wanted, data.mask.sum() / {mean_over_episodes: B, mean_over_padded_steps: B * T * N}[loss]))
+
+
+def test_a_mean_of_episodes_means_is_caught_and_is_another_direction() -> None:
+    """It weighs an action of a short episode more; where all episodes are equally long it is the right loss."""
+    params, data = some_params(CONTINUOUS), some_data(CONTINUOUS)
+    found = real_grads(params, CONTINUOUS, data, mean_of_episodes_means)
+    _, _, wanted = loss_and_grads(params, CONTINUOUS, data, *BETAS)
+    differ(found, wanted)
+    a, b = (np.concatenate([np.ravel(x) for x in jax.tree.leaves(grads)]) for grads in (found, wanted))
+    nearest = a @ b / (b @ b) * b
+    assert np.linalg.norm(a - nearest) > 0.05 * np.linalg.norm(a)
+    full = data._replace(mask=np.ones_like(data.mask))
+    found = real_grads(params, CONTINUOUS, full, mean_of_episodes_means)
+    agree(found, loss_and_grads(params, CONTINUOUS, full, *BETAS)[2])
+
+
+@pytest.mark.parametrize(
+    ("loss", "joint", "local"),
+    [(mean_over_joint_dimensions, ZW, 1), (mean_over_local_dimensions, 1, ZA), (mean_over_agents, 1, N)],
+)
+def test_a_mean_over_latents_or_agents_is_caught_and_is_a_smaller_beta(loss, joint: int, local: int) -> None:
+    params, data = some_params(CONTINUOUS), some_data(CONTINUOUS)
+    found = real_grads(params, CONTINUOUS, data, loss)
+    differ(found, loss_and_grads(params, CONTINUOUS, data, *BETAS)[2])
+    agree(found, loss_and_grads(params, CONTINUOUS, data, BETAS[0] / joint, BETAS[1] / local)[2])
