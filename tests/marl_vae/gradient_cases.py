@@ -19,10 +19,11 @@ B, T, N, DO, A, ZW, ZA, HIDDEN, DECODER = 5, 7, 3, 4, 2, 6, 8, 9, 10
 BETAS = (0.3, 0.7)
 # Half of the sixteen combinations, in which each three of the four choices still meet in every way.
 CASES = [
-    Choices(discrete, team, index, discrete ^ (team == "pool") ^ index, min_std=0.05)
+    Choices(discrete, team, index, not (discrete ^ (team == "pool") ^ index), min_std=0.05)
     for discrete, team, index in product((False, True), ("concat", "pool"), (True, False))
 ]
-CONTINUOUS, DISCRETE = (Choices(discrete, "pool", True, True, 0.05) for discrete in (False, True))
+CONTINUOUS, BLIND = (Choices(False, "pool", sees, sees, 0.05) for sees in (True, False))
+assert CONTINUOUS in CASES and BLIND in CASES
 
 
 def name_of(choices: Choices) -> str:
@@ -41,7 +42,8 @@ def dims_of(choices: Choices) -> Dims:
 
 @lru_cache
 def network(choices: Choices):
-    return nnx.split(HierarchicalVAE(config_of(choices), dims_of(choices), rngs=nnx.Rngs(0)))
+    """Structure and shapes of the model, without values."""
+    return nnx.split(nnx.eval_shape(lambda: HierarchicalVAE(config_of(choices), dims_of(choices), rngs=nnx.Rngs(0))))
 
 
 @lru_cache
@@ -66,7 +68,7 @@ def training_loss(terms: Terms, mask, betas=BETAS):
     return -bound(terms, *betas).sum() / mask.sum()
 
 
-def real_value(params, choices: Choices, data: Data, loss=training_loss):
+def real_loss(params, choices: Choices, data: Data, loss=training_loss):
     return loss(compiled(choices)(params, data, no_weights(data))[0], data.mask)
 
 

@@ -33,8 +33,9 @@ def train(stages: int):
     def one_step(state, given):
         params, moments = state
         actions, step = given
-        loss = lambda p: -values(p, actions, jax.random.key(step), beta(WARM_UP, step, STEPS)).mean()  # noqa: E731
-        updates, moments = optimiser.update(jax.grad(loss)(params), moments, params)
+        weight = beta(WARM_UP, step, STEPS)
+        grads = jax.grad(lambda p: -values(p, actions, jax.random.key(step), weight).mean())(params)
+        updates, moments = optimiser.update(grads, moments, params)
         return (optax.apply_updates(params, updates), moments), None
 
     actions = draw_actions(np.random.default_rng(0), STEPS * BATCH).astype(np.float32)
