@@ -15,7 +15,7 @@ from marl_vae.objective import bound, bound_terms, make_noise
 from marl_vae.schedule import Cyclical, beta
 from tests.marl_vae.linear_gaussian import SCALE, N, T, batch_of, covariance, draw_actions, log_evidence, of_actions
 
-STEPS, STAGES, BATCH, HELD_OUT = 1500, 5, 128, 6000
+STEPS, STAGES, BATCH, HELD_OUT = 1500, 3, 128, 10_000
 WARM_UP = Cyclical(cycles=1, ratio=0.5)
 
 
@@ -63,13 +63,13 @@ def test_the_bound_is_never_above(gaps) -> None:
 
 
 def test_the_bound_ends_near_log_p_where_no_independent_agents_can(gaps) -> None:
-    """.15 nats an episode, of 5.4 at the start: .05 is left to the networks' errors and .02 to Monte Carlo.
+    """Within .1 nats an episode: a fiftieth of the gap at the start, and some seven Monte-Carlo errors.
 
-    A model whose agents share nothing stays .69 below at least, which is what their correlation is worth.
+    A model whose agents share nothing stays .66 below at least, which is what their correlation is worth.
     """
-    assert gaps[0][0] > 4
-    assert gaps[-1][0] < 0.15
-    assert gaps[-1][1] < 0.03
+    assert gaps[0][0] > 5
+    assert gaps[-1][0] < 0.1
+    assert gaps[-1][1] < 0.02
     alone = np.diag(np.diag(covariance()))
     apart, together = (np.linalg.slogdet(of_actions(c))[1] / 2 for c in (alone, covariance()))
-    assert apart - together > 4 * 0.15
+    assert apart - together > 0.6
