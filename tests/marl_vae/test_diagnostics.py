@@ -27,7 +27,8 @@ from marl_vae.schedule import Cyclical, Schedule
 from marl_vae.train import fit
 from tests.builders import styled_batch, tiny_batch
 from tests.marl_vae import tiny_task
-from tests.marl_vae.test_bound import SCALE, LinearGaussian, actions, log_evidence
+from tests.marl_vae.linear_gaussian import SCALE, batch_of
+from tests.marl_vae.test_bound import LinearGaussian, actions, exact
 
 
 def latents_of(omega: np.ndarray, alpha: np.ndarray) -> Embeddings:
@@ -114,12 +115,11 @@ def test_residuals_are_what_the_policy_does_not_expect(kind: str) -> None:
 def test_importance_bounds_of_an_exact_hierarchy_rise_to_log_p() -> None:
     """Posteriors are moved by half a deviation; one draw gives log p − 4 · ⅛, all draws nearly log p."""
     model = TrainedModel(LinearGaussian(0.5, 1.0), SCALE, "exact")
-    wide = np.broadcast_to(actions()[None, :, :, None], (400, 4, 3, 1)).astype(np.float32)
-    batch = TrajectoryBatch(obs=np.zeros((400, 4, 3, 1), np.float32), actions=wide, mask=np.ones((400, 4, 3), bool))
-    found, exact = importance_bounds(model, batch, key=jax.random.key(0)), log_evidence(actions())
-    assert found[1] == pytest.approx(exact - 0.5, abs=0.03)  # 40,000 draws of deviation 1
-    assert found[1] < found[10] < found[100] < exact + 0.01
-    assert exact - found[100] < 0.02
+    batch = TrajectoryBatch(*map(np.asarray, batch_of(np.broadcast_to(actions(), (400, 4, 3)))))
+    found = importance_bounds(model, batch, key=jax.random.key(0))
+    assert found[1] == pytest.approx(exact() - 0.5, abs=0.03)  # 40,000 draws of deviation 1
+    assert found[1] < found[10] < found[100] < exact() + 0.01
+    assert exact() - found[100] < 0.02
 
 
 def test_log_mean_exp_by_scipy_and_without_overflow() -> None:
