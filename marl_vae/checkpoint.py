@@ -16,7 +16,7 @@ from marl_vae.files import write_text
 from marl_vae.model import Dims, Model
 from marl_vae.normalise import Normaliser
 
-VERSION = 2
+VERSION = 3
 KEPT = 2
 
 

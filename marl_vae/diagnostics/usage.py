@@ -98,7 +98,8 @@ def usage(
         prior_gain=gain,
         nll=-float(terms.recon.sum()) / float(mask.sum()),
         **swapped(model, test, latents, seed=seed, key=key),
-        nll_without_latents=-float(in_pieces(partial(free.log_likelihood, free.params), test).sum()) / mask.sum(),
+        nll_without_latents=-float(in_pieces(partial(free.log_likelihood, free.params), test).sum())
+        / float(mask.sum()),
         left_over=same_over_an_episode(in_pieces(partial(free.residuals, free.params), test), mask),
     )
     verdict, why = judge(found)

@@ -103,7 +103,7 @@ def backward(caches, choices, data, beta_joint, beta_local):
     into_team, d_joint = layers.head_back(caches["joint"], _added(sampled, for_joint))
 
     grads = {"decoder": d_decoder, "local": d_local, "prior": d_prior, "joint": d_joint}
-    grads["local_lstm"] = _own_features_back(caches["own"], into_local[..., :own_width])
+    grads["local_encoder"] = _own_features_back(caches["own"], into_local[..., :own_width])
     return grads | _team_features_back(caches["team"], into_team)
 
 
@@ -136,12 +136,14 @@ def _team_features(params, choices, steps, mask):
     b, t, n = mask.shape
     present = mask[..., None].astype(float)
     if choices.team == "concat":
-        features, lstm_cache = layers.lstm(params["team_lstm"], _beside(steps, present).reshape(b, t, -1), mask.any(-1))
+        features, lstm_cache = layers.lstm(
+            params["team_encoder"], _beside(steps, present).reshape(b, t, -1), mask.any(-1)
+        )
         return features, (lstm_cache, None)
     pre, linear_cache = layers.linear(params["member"], steps)
     members, silu_cache = layers.silu(pre)
     share = present / np.maximum(present.sum(2, keepdims=True), 1)
-    features, lstm_cache = layers.lstm(params["team_lstm"], (members * share).sum(2), mask.any(-1))
+    features, lstm_cache = layers.lstm(params["team_encoder"], (members * share).sum(2), mask.any(-1))
     return features, (lstm_cache, (linear_cache, silu_cache, share))
 
 
@@ -149,18 +151,18 @@ def _team_features_back(cache, grad):
     lstm_cache, pooled = cache
     mean, d_lstm = layers.lstm_back(lstm_cache, grad)
     if pooled is None:
-        return {"team_lstm": d_lstm}
+        return {"team_encoder": d_lstm}
     linear_cache, silu_cache, share = pooled
     members = mean[:, :, None] * share
     _, d_member = layers.linear_back(linear_cache, layers.silu_back(silu_cache, members))
-    return {"team_lstm": d_lstm, "member": d_member}
+    return {"team_encoder": d_lstm, "member": d_member}
 
 
 def _own_features(params, steps, mask):
     """The same LSTM over each agent's own steps: a row is an agent of an episode."""
     b, t, n, width = steps.shape
     rows, real = steps.swapaxes(1, 2).reshape(b * n, t, width), mask.swapaxes(1, 2).reshape(b * n, t)
-    features, cache = layers.lstm(params["local_lstm"], rows, real)
+    features, cache = layers.lstm(params["local_encoder"], rows, real)
     return features.reshape(b, n, -1), cache
 
 

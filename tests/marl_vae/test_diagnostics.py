@@ -165,6 +165,7 @@ def test_planted_collapses_get_the_right_verdict(case: str, tmp_path: Path) -> N
     levels = [Cyclical(cycles=2, maximum=maximum) for maximum in maxima]
     task = tiny_task.task(BetaBound(), steps=600, batch=64, steps_per_dispatch=50, eval_every=300, learning_rate=5e-3)
     task = task._replace(
+        model=Model(joint_width=3, local_width=2, hidden=8, decoder_hidden=32),
         schedule=Schedule(*levels),
         dims=Dims(agents=3, obs=n_obs, action=tiny_task.ACTION),
         features=all_real(3, n_obs, tiny_task.ACTION),

@@ -163,7 +163,7 @@ def test_weights_of_padded_columns_get_no_gradient_from_the_bound() -> None:
 
     grads = nnx.merge(graph, jax.jit(jax.grad(total))(params))
     outputs, rows = grads.decoder.out.kernel[...], grads.decoder.from_obs.kernel[...]
-    step = np.asarray(grads.local_lstm.inputs[...])
+    step = np.asarray(grads.local_encoder.inputs[...])
     for padding, real in (
         (outputs[:, [3, 7]], outputs[:, [0, 1, 2, 4, 5, 6]]),
         (rows[5:], rows[:5]),
@@ -244,5 +244,5 @@ def test_a_mask_that_the_episodes_contradict_is_refused_before_training(tmp_path
 
 def test_a_checkpoint_from_before_the_mask_is_refused(tmp_path: Path) -> None:
     (tmp_path / "model.json").write_text(json.dumps({"version": 1}))
-    with pytest.raises(InputError, match="not of version 2, which this code reads. Train the run again"):
+    with pytest.raises(InputError, match="not of version 3, which this code reads. Train the run again"):
         read_description(tmp_path)

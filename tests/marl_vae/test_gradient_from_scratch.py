@@ -82,7 +82,7 @@ def test_what_teaches_the_joint_latent(sees: bool, betas: tuple[float, float], l
     params, data = some_params(choices), some_data(choices)
     real = real_grads(params, choices, data, lambda terms, mask: training_loss(terms, mask, betas))
     for grads in (real, loss_and_grads(params, choices, data, *betas)[2]):
-        sizes = [np.abs(leaf).max() for name in ("joint", "team_lstm") for leaf in jax.tree.leaves(grads[name])]
+        sizes = [np.abs(leaf).max() for name in ("joint", "team_encoder") for leaf in jax.tree.leaves(grads[name])]
         assert min(sizes) > 1e-6 if learns else max(sizes) == 0
 
 
