@@ -74,7 +74,7 @@ def usage(
     key = jax.random.key(seed)
     terms, latents = model.elbo(test, key=jax.random.fold_in(key, 0)), model.embed(test)
     mask = np.asarray(test.mask)
-    units, present = active_units(latents, mask), mask.any(1)
+    units, present, count = active_units(latents, mask), mask.any(1), float(mask.sum())
     prior = model.local_prior(latents.omega_mean)
     gain = constant_prior_gain(latents, np.asarray(prior.mean), np.exp(prior.log_std), mask)
     chosen = np.unique(np.linspace(0, len(mask) - 1, EPISODES).astype(np.int32))
@@ -96,10 +96,9 @@ def usage(
         iwae_10=evidence[10],
         iwae_100=evidence[100],
         prior_gain=gain,
-        nll=-float(terms.recon.sum()) / float(mask.sum()),
+        nll=-float(terms.recon.sum()) / count,
         **swapped(model, test, latents, seed=seed, key=key),
-        nll_without_latents=-float(in_pieces(partial(free.log_likelihood, free.params), test).sum())
-        / float(mask.sum()),
+        nll_without_latents=-float(in_pieces(partial(free.log_likelihood, free.params), test).sum()) / count,
         left_over=same_over_an_episode(in_pieces(partial(free.residuals, free.params), test), mask),
     )
     verdict, why = judge(found)
