@@ -49,7 +49,13 @@ def seeds(cfg: Training) -> dict[str, int]:
 def sections(cfg: Training) -> dict:
     """What training answers for in a run's config."""
     data = str(Path(cfg.data).resolve()) if cfg.data else None
-    return {"data": data, "model": cfg.model, "objective": cfg.objective, "schedule": cfg.schedule, "train": cfg.train}
+    return {
+        "data": data,
+        "model": cfg.model,
+        "objective": {type(cfg.objective).__name__: vars(cfg.objective)},
+        "schedule": cfg.schedule,
+        "train": cfg.train,
+    }
 
 
 def main(cfg: Training) -> None:

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from data_gen.trajectory import AnyArray, InputError, RowIndex, TrajectoryBatch, check_batch, take, to_device
 from marl_vae.batching import in_pieces
-from marl_vae.bound import Noise, Terms, bound_terms, draw_terms, log_ratios, make_noise, reconstruction
+from marl_vae.bound import Drawn, Noise, Terms, draw_terms, log_ratios, make_noise, reconstruction
 from marl_vae.checkpoint import Checkpoints, read_description
 from marl_vae.latents import Embeddings, Gaussian, draw
 from marl_vae.model import HierarchicalVAE
@@ -55,7 +55,7 @@ class TrainedModel:
         self.dims, self.config, self.scale, self._name = model.dims, model.config, scale, name
         graph, params = nnx.split(model)
         self._embed = jax.jit(lambda batch: embeddings(nnx.merge(graph, params), scale, batch))
-        self._terms = jax.jit(lambda batch, noise: bound_terms(nnx.merge(graph, params), scale, batch, noise))
+        self._drawn = jax.jit(lambda batch, noise: draw_terms(nnx.merge(graph, params), scale, batch, noise))
         self._crossed = jax.jit(
             lambda batch, other, noise: _crossed(nnx.merge(graph, params), scale, batch, other, noise)
         )
@@ -70,14 +70,15 @@ class TrainedModel:
 
     def elbo(self, batch: TrajectoryBatch, *, key: PRNGKeyArray, samples: int = 1) -> Terms:
         """Terms of the bound in nats a trajectory, averaged over draws; recon less all KL is the bound."""
-        self._check(batch)
         if samples < 1:
             raise InputError(f"elbo: samples={samples}; draw at least one.")
-        drawn = [
-            in_pieces(self._terms, batch, self._noise(jax.random.fold_in(key, i), len(batch.mask)))
-            for i in range(samples)
-        ]
+        drawn = [self.drawn(batch, key=jax.random.fold_in(key, i)).terms for i in range(samples)]
         return jax.tree.map(lambda *xs: np.mean(xs, axis=0), *drawn)
+
+    def drawn(self, batch: TrajectoryBatch, *, key: PRNGKeyArray) -> Drawn:
+        """The terms at one draw of both latents, with the posteriors, the local prior and the draws."""
+        self._check(batch)
+        return in_pieces(self._drawn, batch, self._noise(key, len(batch.mask)))
 
     def cross_log_likelihood(
         self, batch: TrajectoryBatch, other: Int[np.ndarray, " B"], *, key: PRNGKeyArray

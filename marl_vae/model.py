@@ -25,7 +25,7 @@ class Model:
     `encoder` is what reads the steps of the team, and those of each agent.
 
     `agent_index` tells local posterior, local prior and decoder which agent they serve; without it agents are
-    exchangeable. `local_sees_joint` feeds z_ω to the posterior of z_α; without it z_ω learns through its KL alone.
+    exchangeable. `local_sees_joint` feeds z_ω to the posterior of z_α; without it z_ω learns through the two KLs alone.
     `min_std` bounds the policy's standard deviation, in units of the actions' own, from below.
     """
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ from marl_vae.checkpoint import TrainState
 from marl_vae.embed import embeddings
 from marl_vae.model import HierarchicalVAE
 from marl_vae.normalise import Normaliser
-from marl_vae.objectives.objective import Beta, Sample, in_nats_an_action, sampled
+from marl_vae.objectives.objective import Beta, Sample, Tuned, in_nats_an_action, sampled
 from marl_vae.objectives.two_level import outer_gradient
 from marl_vae.schedule import beta
 from marl_vae.task import Task
@@ -124,7 +124,7 @@ def one_step(
         return in_nats_an_action(found, batch.episodes), summed(sample.terms)
 
     batch = mini_batch(task, training, state.step, ORDER, NOISE)
-    tuned, tuner_state = state.tuned, state.tuner_state
+    tuned, tuner_state = cast(Tuned, state.tuned), state.tuner_state
     if tuned:
         held = mini_batch(task, validation, state.step, HELD_ORDER, HELD_NOISE)
         found = outer_gradient(
@@ -133,7 +133,7 @@ def one_step(
             objective.inner_rate,
         )(state.params, tuned)
         updates, tuner_state = tuner.update(found, tuner_state, tuned)
-        tuned = optax.apply_updates(tuned, updates)
+        tuned = cast(Tuned, optax.apply_updates(tuned, updates))
     (value, terms), grads = jax.value_and_grad(loss, has_aux=True)(state.params, tuned, batch)
     updates, opt_state = optimiser.update(grads, state.opt_state, state.params)
     state = state._replace(

@@ -88,13 +88,13 @@ def _tell(waiting, task, log, report, extra=None) -> None:
 
 def _row(step: int, trace: Trace, task: Task) -> dict[str, Any]:
     first = step - len(trace.loss)
-    terms = trace.terms._asdict()
-    for name, values in {**terms, "loss": trace.loss, **trace.watched}.items():
+    rates = "objective.inner_rate, objective.outer_rate, " if trace.watched else ""
+    for name, values in {**trace.watched, **trace.terms._asdict(), "loss": trace.loss}.items():
         wrong = np.flatnonzero(~np.isfinite(values))
         if len(wrong):
             raise TrainingDiverged(
                 f"{name} became {values[wrong[0]]} at step {first + int(wrong[0])}. Lower "
-                "train.learning_rate or train.clip under another name=, or look for extreme values in the data."
+                f"{rates}train.learning_rate or train.clip under another name=, or look for extreme values in the data."
             )
     recon, joint, local = (float(values.mean()) for values in trace.terms)
     levels = {"omega": task.schedule.joint, "alpha": task.schedule.local}

@@ -7,7 +7,7 @@ import scipy.special
 from jaxtyping import Bool, Float
 
 from data_gen.trajectory import AnyArray
-from marl_vae.latents import Embeddings
+from marl_vae.latents import Embeddings, Posteriors
 
 ACTIVE = 0.01
 PIECE = 256  # episodes compared with all others at once
@@ -59,27 +59,21 @@ def information_of_agents(latents: Embeddings, mask: Bool[AnyArray, "B T N"], se
     return float(np.mean(found))
 
 
-def constant_prior_gain(
-    latents: Embeddings,
-    prior_mean: Float[np.ndarray, "B N Za"],
-    prior_std: Float[np.ndarray, "B N Za"],
-    mask: Bool[AnyArray, "B T N"],
-) -> float:
+def constant_prior_gain(found: Posteriors, mask: Bool[AnyArray, "B T N"]) -> float:
     """Nats an episode that p(z_α | z_ω) saves over the best constant prior of each agent: KL(q‖constant) − KL(q‖p).
 
-    The constant has the moments of the agent's q(z_α) over these very episodes, which is the Gaussian of least mean KL;
-    so the gain is not flattered, and is 0 or a little below where z_ω says nothing about z_α.
+    Both at one draw of z_ω an episode. The constant has the moments of the agent's q(z_α) over these very episodes,
+    which is the Gaussian of least mean KL; so the gain is about 0 or below where z_ω says nothing about z_α.
     """
-    present = np.any(mask, axis=1)
-    gain = 0.0
-    for agent in range(present.shape[1]):
+    present, gain = np.any(mask, axis=1), 0.0
+    for agent in np.flatnonzero(present.any(0)):
         here = present[:, agent]
-        if not here.any():
-            continue
-        mean, std = (np.asarray(x[here, agent], np.float64) for x in (latents.alpha_mean, latents.alpha_std))
+        (mean, std), prior = (
+            (np.asarray(one.mean[here, agent], np.float64), np.exp(np.asarray(one.log_std[here, agent], np.float64)))
+            for one in (found.local, found.local_prior)
+        )
         middle, spread = mean.mean(0), np.sqrt((std**2).mean(0) + mean.var(0))
-        given = kl_normal(mean, std, prior_mean[here, agent], prior_std[here, agent])
-        gain += float((kl_normal(mean, std, middle, spread) - given).sum()) / len(present)
+        gain += float((kl_normal(mean, std, middle, spread) - kl_normal(mean, std, *prior)).sum()) / len(present)
     return gain
 
 
@@ -89,10 +83,11 @@ def kl_normal(mean: np.ndarray, std: np.ndarray, of_mean: np.ndarray, of_std: np
 
 
 def same_over_an_episode(residuals: Float[np.ndarray, "B T N A"], mask: Bool[AnyArray, "B T N"]) -> float:
-    """Share of the residuals' variance that an episode's agent keeps over its steps; 0 where there is none.
+    """Share of the residuals' variance that is a constant offset over an episode of an agent; 0 where there is none.
 
     The intraclass correlation ICC(1) of a one-way analysis of variance (Donner 1986), within each agent, groups being
-    episodes of unequal length; dimensions are pooled by their sums of squares.
+    episodes of unequal length; dimensions and agents are pooled by their sums of squares. It does not see a style that
+    only changes how an agent answers to its observation, and residuals that follow one another raise it.
     """
     between = within = 0.0
     for agent in range(residuals.shape[2]):
@@ -107,5 +102,5 @@ def same_over_an_episode(residuals: Float[np.ndarray, "B T N A"], mask: Bool[Any
         inside = (((values - means[:, None]) * kept) ** 2).sum() / (steps.sum() - len(steps))
         across = (steps[:, None] * (means - middle) ** 2).sum() / (len(steps) - 1)
         typical = (steps.sum() - (steps**2).sum() / steps.sum()) / (len(steps) - 1)
-        between, within = between + max(across - inside, 0.0) / typical, within + inside
-    return float(between / (between + within)) if between + within > 0 else 0.0
+        between, within = between + (across - inside) / typical, within + inside
+    return float(max(between, 0.0) / (max(between, 0.0) + within)) if within > 0 else 0.0

@@ -32,7 +32,7 @@ def key_figures(found: Usage) -> list[tuple[str, str, str]]:
         (
             "left for latents to say",
             f"{found.left_over:.2f}",
-            "share of that policy's residual variance that stays the same over an episode",
+            "share of that policy's residual variance that is a constant offset over an episode",
         ),
         ("action NLL, shuffled", f"{found.nll_shuffled:.3f}", "with the latents of another episode"),
         ("action NLL, own z_omega alone", f"{found.nll_alpha_prior:.3f}", "z_alpha drawn from p(z_alpha | z_omega)"),

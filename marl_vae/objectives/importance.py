@@ -4,11 +4,11 @@ import math
 from dataclasses import dataclass
 
 import jax
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Float
 
 from data_gen.trajectory import InputError
 from marl_vae.bound import log_ratios
-from marl_vae.objectives.objective import Objective, Sample
+from marl_vae.objectives.objective import Objective, Sample, Tuned
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Importance(Objective):
         if self.draws < 1:
             raise InputError(f"objective.draws={self.draws} must be at least 1.")
 
-    def inner_loss(self, sample: Sample, tuned: PyTree) -> Float[Array, " B"]:
+    def inner_loss(self, sample: Sample, tuned: Tuned) -> Float[Array, " B"]:
         joint, local = log_ratios(sample.posteriors, sample.present)
         weights = sample.terms.recon + sample.beta.joint * joint + sample.beta.local * local
         return math.log(self.draws) - jax.nn.logsumexp(weights, axis=0)

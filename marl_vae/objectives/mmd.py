@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, PyTree, Scalar
+from jaxtyping import Array, Bool, Float, Scalar
 
 from marl_vae.latents import draw
-from marl_vae.objectives.objective import Objective, Sample, at_least
+from marl_vae.objectives.objective import Objective, Sample, Tuned, at_least
 
 
 @dataclass
@@ -27,9 +27,12 @@ class MMD(Objective):
     def __post_init__(self) -> None:
         at_least(self, 0.0, "joint", "local", "joint_share", "local_share")
 
-    def inner_loss(self, sample: Sample, tuned: PyTree) -> Float[Array, " B"]:
+    def inner_loss(self, sample: Sample, tuned: Tuned) -> Float[Array, " B"]:
         prior = sample.posteriors.local_prior
-        spread = jnp.exp(prior.log_std).mean((0, 1), keepdims=True)
+        real = sample.present[None, :, :, None]
+        spread = (
+            jnp.where(real, jnp.exp(prior.log_std), 0.0).sum((0, 1), keepdims=True) / jnp.maximum(real.sum(1), 1)[None]
+        )
         theirs = draw(prior, sample.fresh.local[None])[0] / spread[0]
         ours = sample.posteriors.z_local[0] / spread[0]
         agents = range(ours.shape[1])
@@ -37,7 +40,7 @@ class MMD(Objective):
         paid = self.local_share * sample.terms.kl_local.sum((-2, -1)).mean(0) + self.local * sum(apart)
         return sample.beta.local * paid - sample.terms.recon.mean(0)
 
-    def outer_loss(self, sample: Sample, tuned: PyTree) -> Float[Array, " B"]:
+    def outer_loss(self, sample: Sample, tuned: Tuned) -> Float[Array, " B"]:
         apart = mmd2(sample.posteriors.z_joint[0], sample.fresh.joint, jnp.ones(len(sample.rows), bool))
         paid = self.joint_share * sample.terms.kl_joint.sum(-1).mean(0) + self.joint * apart
         return sample.beta.joint * paid
@@ -46,7 +49,7 @@ class MMD(Objective):
 def mmd2(x: Float[Array, "B Z"], y: Float[Array, "B Z"], real: Bool[Array, " B"]) -> Scalar:
     """MMD² = E k(x, x') − 2 E k(x, y) + E k(y, y') over real rows; biased, so never below 0.
 
-    Gretton et al. (2012), eq. 5, with k(x, y) = exp(−‖x − y‖² / Z), the kernel of InfoVAE's authors.
+    Gretton et al. (2012), eq. 5, with k(x, y) = exp(−‖x − y‖² / Z).
     """
     both = (real[:, None] & real[None]).astype(x.dtype)
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Scalar
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Scalar
 
 from data_gen.trajectory import InputError, TrajectoryBatch
 from marl_vae.bound import Noise, Terms, draw_terms, make_noise
@@ -17,6 +17,7 @@ from marl_vae.model import HierarchicalVAE
 from marl_vae.normalise import Normaliser
 
 FRESH = 2  # after the two levels of make_noise
+Tuned = dict[str, Array]  # weights by name; none where nothing is tuned
 
 
 class Beta(NamedTuple):
@@ -62,19 +63,19 @@ class Objective:
             raise TypeError("Objective is abstract; make one of its subclasses.")
         return super().__new__(cls)
 
-    def inner_loss(self, sample: Sample, tuned: PyTree) -> Float[Array, " B"]:
+    def inner_loss(self, sample: Sample, tuned: Tuned) -> Float[Array, " B"]:
         """The agents' part, for each episode."""
         return jnp.zeros(len(sample.rows))
 
-    def outer_loss(self, sample: Sample, tuned: PyTree) -> Float[Array, " B"]:
+    def outer_loss(self, sample: Sample, tuned: Tuned) -> Float[Array, " B"]:
         """The team's part, for each episode."""
         return jnp.zeros(len(sample.rows))
 
-    def tuned(self, episodes: int) -> PyTree:
+    def tuned(self, episodes: int) -> Tuned:
         """Weights of the inner loss that validation episodes tune, as they are first; none by default."""
         return {}
 
-    def watched(self, tuned: PyTree) -> dict[str, Scalar]:
+    def watched(self, tuned: Tuned) -> dict[str, Scalar]:
         """Figures about the tuned weights for the log."""
         return {}
 
@@ -91,7 +92,7 @@ def sampled(
 ) -> Sample:
     """The objective's draws for a mini-batch."""
     size, draws = len(batch.mask), objective.draws
-    keys = key[None] if draws == 1 else jax.random.split(key, draws)
+    keys = key[None] if draws == 1 else jax.random.split(jax.random.fold_in(key, FRESH + 1), draws)
     noise = jax.vmap(lambda key: make_noise(key, model, size))(keys)
     drawn = draw_terms(model, scale, batch, noise)
     return Sample(

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree, Scalar
 
 from data_gen.trajectory import InputError
-from marl_vae.objectives.objective import Objective, Sample, at_least
+from marl_vae.objectives.objective import Objective, Sample, Tuned, at_least
 
 TUNED = ("levels", "episodes")
 
@@ -34,23 +34,23 @@ class TwoLevel(Objective):
             raise InputError(f"objective.tune={self.tune!r} is unknown; choose one of {', '.join(TUNED)}.")
         at_least(self, 1e-12, "inner_rate", "outer_rate")
 
-    def tuned(self, episodes: int) -> PyTree:
+    def tuned(self, episodes: int) -> Tuned:
         if self.tune == "levels":
             return {"joint": jnp.zeros(()), "local": jnp.zeros(())}
         return {"confidence": jnp.zeros(episodes)}
 
-    def inner_loss(self, sample: Sample, tuned: PyTree) -> Float[Array, " B"]:
+    def inner_loss(self, sample: Sample, tuned: Tuned) -> Float[Array, " B"]:
         terms, factor = sample.terms, factors(tuned)
         joint = sample.beta.joint * factor.get("joint", 1.0) * terms.kl_joint.sum(-1)
         local = sample.beta.local * factor.get("local", 1.0) * terms.kl_local.sum((-2, -1))
         loss = (joint + local - terms.recon).mean(0)
         return loss * factor["confidence"][sample.rows] if "confidence" in factor else loss
 
-    def outer_loss(self, sample: Sample, tuned: PyTree) -> Float[Array, " B"]:
+    def outer_loss(self, sample: Sample, tuned: Tuned) -> Float[Array, " B"]:
         terms = sample.terms
         return (terms.kl_joint.sum(-1) + terms.kl_local.sum((-2, -1)) - terms.recon).mean(0)
 
-    def watched(self, tuned: PyTree) -> dict[str, Scalar]:
+    def watched(self, tuned: Tuned) -> dict[str, Scalar]:
         found = factors(tuned)
         if "confidence" in found:
             values = found["confidence"]
@@ -58,7 +58,7 @@ class TwoLevel(Objective):
         return {f"factor_{level}": value for level, value in found.items()}
 
 
-def factors(tuned: PyTree) -> dict[str, Array]:
+def factors(tuned: Tuned) -> dict[str, Array]:
     """What the tuned numbers stand for: 1 at 0, never negative."""
     makers = {"joint": jnp.exp, "local": jnp.exp, "confidence": lambda x: 2 * jax.nn.sigmoid(x)}
     return {name: makers[name](value) for name, value in tuned.items()}

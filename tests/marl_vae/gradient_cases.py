@@ -33,7 +33,10 @@ def name_of(choices: Choices) -> str:
 
 
 def config_of(choices: Choices) -> Model:
-    return Model(ZW, ZA, HIDDEN, DECODER, choices.team, choices.agent_index, choices.local_sees_joint, choices.min_std)
+    widths = {"joint_width": ZW, "local_width": ZA, "hidden": HIDDEN, "decoder_hidden": DECODER}
+    return Model(
+        **widths, **{name: getattr(choices, name) for name in ("team", "agent_index", "local_sees_joint", "min_std")}
+    )
 
 
 def dims_of(choices: Choices) -> Dims:
@@ -64,7 +67,7 @@ def compiled(choices: Choices):
 
 
 def training_loss(terms: Terms, mask, betas=BETAS):
-    """As marl_vae/train.py has it."""
+    """As marl_vae/program.py has it."""
     return -bound(terms, *betas).sum() / mask.sum()
 
 

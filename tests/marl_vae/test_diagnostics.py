@@ -5,7 +5,6 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
-import scipy.stats
 
 from data_gen.trajectory import ActionSpec, TrajectoryBatch, all_real
 from marl_vae.diagnostics.latent_free import latent_free_policy
@@ -16,10 +15,23 @@ from marl_vae.diagnostics.units import (
     mutual_information,
     same_over_an_episode,
 )
-from marl_vae.diagnostics.usage import Usage, derangement, importance_bounds, judge, log_mean_exp, usage
+from marl_vae.diagnostics.usage import (
+    BOTH_COLLAPSED,
+    HEALTHY,
+    JOINT_COLLAPSED,
+    LOCAL_IGNORED,
+    NO_GAIN,
+    NOT_PASSED_ON,
+    Usage,
+    derangement,
+    importance_bounds,
+    swapped,
+    usage,
+    verdict_of,
+)
 from marl_vae.diagnostics.words import key_figures, sentences
 from marl_vae.embed import TrainedModel, load
-from marl_vae.latents import Embeddings
+from marl_vae.latents import Embeddings, Gaussian, Posteriors
 from marl_vae.model import Dims, Model
 from marl_vae.normalise import fit_normaliser
 from marl_vae.objectives import BetaBound
@@ -27,7 +39,7 @@ from marl_vae.schedule import Cyclical, Schedule
 from marl_vae.train import fit
 from tests.builders import styled_batch, tiny_batch
 from tests.marl_vae import tiny_task
-from tests.marl_vae.linear_gaussian import SCALE, batch_of
+from tests.marl_vae.linear_gaussian import SCALE, R, S, T, W, batch_of
 from tests.marl_vae.test_bound import LinearGaussian, actions, exact
 
 
@@ -75,15 +87,17 @@ def test_the_gain_over_a_constant_prior_in_closed_form() -> None:
     z = np.random.default_rng(0).normal(size=(4000, 1))
     z = (z - z.mean()) / z.std()
     w = np.array([2.0, 0.5])
-    mean = (z * w)[..., None]
-    mask = np.ones((4000, 3, 2), bool)
-    latents = latents_of(z, mean)
-    expected = 0.5 * np.log(1 + w**2).sum()
-    assert constant_prior_gain(latents, mean, np.ones_like(mean), mask) == pytest.approx(expected, rel=1e-5)
+    mean = (z * w)[..., None].astype(np.float32)
+    mask, one = np.ones((4000, 3, 2), bool), Gaussian(mean, np.zeros_like(mean))
+
+    def found(prior: Gaussian) -> float:
+        return constant_prior_gain(Posteriors(one, one, prior, mean, mean), mask)
+
+    assert found(one) == pytest.approx(0.5 * np.log(1 + w**2).sum(), rel=1e-4)
     mask[:, :, 1] = False
-    assert constant_prior_gain(latents, mean, np.ones_like(mean), mask) == pytest.approx(0.5 * np.log(5), rel=1e-5)
-    still = np.zeros_like(mean), np.full_like(mean, 5**0.5)
-    assert constant_prior_gain(latents, *still, mask) == pytest.approx(0, abs=1e-6)
+    assert found(one) == pytest.approx(0.5 * np.log(5), rel=1e-4)
+    assert found(Gaussian(0 * mean, np.full_like(mean, 0.5 * np.log(5)))) == pytest.approx(0, abs=1e-4)
+    assert found(Gaussian(0 * mean, 0 * mean)) < -0.5  # a constant, and not the best one
 
 
 def test_what_stays_the_same_over_an_episode() -> None:
@@ -122,10 +136,29 @@ def test_importance_bounds_of_an_exact_hierarchy_rise_to_log_p() -> None:
     assert exact() - found[100] < 0.02
 
 
-def test_log_mean_exp_by_scipy_and_without_overflow() -> None:
-    values = np.random.default_rng(0).normal(size=(5, 7)) * 30 + 2000
-    expected = scipy.special.logsumexp(values, axis=1) - np.log(7)
-    np.testing.assert_allclose(log_mean_exp(values), expected, rtol=1e-12)
+def test_swapped_latents_in_closed_form() -> None:
+    """E −log N(a; z, R²) = ½ log 2πR² + ((a − E z)² + Var z) / 2R² for Gaussian z, here in the exact hierarchy.
+
+    All episodes are the same one, so another's z_ω is as good as the own.
+    """
+    model, a, size = TrainedModel(LinearGaussian(0.0, 1.0), SCALE, "exact"), actions(), 20_000
+    batch = TrajectoryBatch(*map(np.asarray, batch_of(np.broadcast_to(a, (size, 4, 3)))))
+    found = swapped(model, batch, model.embed(batch), seed=0, key=jax.random.key(0))
+    v = S**2 + R**2 / T
+    precision = 1 + (W**2).sum() / v
+    omega = (a.mean(0) * W / v).sum() / precision
+
+    def nll(mean: np.ndarray, variance: np.ndarray) -> float:
+        return float((0.5 * np.log(2 * np.pi * R**2) + ((a - mean) ** 2 + variance) / (2 * R**2)).mean())
+
+    own = nll(W * omega, W**2 / precision + S**2)
+    assert found["nll_alpha_prior"] == pytest.approx(own, abs=0.02)
+    assert found["nll_omega_shuffled"] == pytest.approx(own, abs=0.02)
+    assert found["nll_omega_prior"] == pytest.approx(nll(0 * W, W**2 + S**2), abs=0.04)
+    local = 1 / (S**-2 + T * R**-2)
+    alpha = (W * omega * S**-2 + a.mean(0) * T * R**-2) * local
+    posterior = nll(alpha, local + (local * W * S**-2) ** 2 / precision)
+    assert found["nll_shuffled"] == pytest.approx(posterior, abs=0.02)
 
 
 def test_a_derangement_moves_every_row() -> None:
@@ -150,16 +183,16 @@ def seen(seed: int, n_episodes: int) -> TrajectoryBatch:
 
 
 PLANTED = {
-    "healthy": (styled_batch, (0.3, 1.0), "healthy"),
-    "weights far too large": (styled_batch, (100.0, 100.0), "both levels collapsed though episodes differ"),
-    "the decoder sees all": (seen, (0.3, 1.0), "local level ignored: the observation already says"),
-    "independent agents": (alone, (1.0, 1.0), "joint level collapsed"),
+    "healthy": (styled_batch, (0.3, 1.0), "healthy", "the latents save"),
+    "weights far too large": (styled_batch, (100.0, 100.0), "both levels collapsed", "a KL weighs too much"),
+    "the decoder sees all": (seen, (1.0, 1.0), "", "often it says all"),
+    "independent agents": (alone, (1.0, 1.0), "joint level collapsed", "0 active units"),
 }
 
 
 @pytest.mark.parametrize("case", PLANTED)
 def test_planted_collapses_get_the_right_verdict(case: str, tmp_path: Path) -> None:
-    make, maxima, verdict = PLANTED[case]
+    make, maxima, verdict, why = PLANTED[case]
     parts = [make(seed, size) for seed, size in ((1, 300), (2, 60), (3, 120))]
     n_obs = parts[0].obs.shape[-1]
     levels = [Cyclical(cycles=2, maximum=maximum) for maximum in maxima]
@@ -172,12 +205,13 @@ def test_planted_collapses_get_the_right_verdict(case: str, tmp_path: Path) -> N
     )
     fit(parts[0], parts[1], task, tmp_path, lambda row: None)
     found = usage(load(tmp_path), *parts, seed=0, report=lambda share: None)
-    assert found.verdict.startswith(verdict), found
+    assert found.verdict.startswith(verdict) and why in found.decided_by, found
+    if case == "the decoder sees all":
+        assert found.verdict in (BOTH_COLLAPSED, LOCAL_IGNORED)
     assert found.verdict in sentences(found)[0] and key_figures(found)[0][1] == found.verdict
     if case == "healthy":
         assert found.nll < found.nll_alpha_prior < found.nll_omega_shuffled
-        assert 0.3 < found.mi_omega <= found.mi_limit
-        assert found.iwae_1 <= found.iwae_10 <= found.iwae_100
+        assert found.mi_omega > 0.3 and found.nll_omega_shuffled > found.nll_alpha_prior + 0.3
     if case == "independent agents":
         assert found.active_alpha > 0 and found.nll < found.nll_without_latents - 0.1
 
@@ -185,14 +219,17 @@ def test_planted_collapses_get_the_right_verdict(case: str, tmp_path: Path) -> N
 def test_verdicts_follow_the_policy_upwards() -> None:
     fields = {name: 1.0 for name in Usage._fields} | {"active_omega": 3, "active_alpha": 2, "left_over": 0.5}
     sound = Usage(**fields | {"nll": 0.0, "nll_shuffled": 1.0, "nll_without_latents": 0.5})
-    assert judge(sound)[0].startswith("healthy")
-    for change, said in (
-        ({"nll_without_latents": 0.0}, "no gain from latents"),
-        ({"prior_gain": 0.0}, "joint level not passed on"),
-        ({"mi_omega": 0.0, "prior_gain": 0.0}, "joint level collapsed"),
-        ({"active_omega": 0, "prior_gain": 0.0}, "joint level collapsed"),
-        ({"nll_shuffled": 0.0, "active_omega": 0}, "local level ignored: the policy acts the same"),
-        ({"nll_shuffled": 0.0, "left_over": 0.0}, "local level ignored: the observation already says"),
-        ({"active_omega": 0, "active_alpha": 0, "nll_shuffled": 0.0}, "both levels collapsed"),
+    assert verdict_of(sound)[0] == HEALTHY
+    for change, verdict, why in (
+        ({"nll_without_latents": 0.0}, NO_GAIN, "save 0.000 nats an action"),
+        ({"prior_gain": 0.0}, NOT_PASSED_ON, "saves 0.00 nats"),
+        ({"mi_omega": 0.0, "prior_gain": 0.0}, JOINT_COLLAPSED, "0.00 nats, 3 active"),
+        ({"active_omega": 0, "prior_gain": 0.0}, JOINT_COLLAPSED, "1.00 nats, 0 active"),
+        ({"nll_shuffled": 0.0, "active_omega": 0}, LOCAL_IGNORED, "a KL weighs too much"),
+        ({"nll_shuffled": 0.0, "left_over": 0.0}, LOCAL_IGNORED, "often it says all"),
+        ({"active_omega": 0, "active_alpha": 0, "nll_shuffled": 0.0}, BOTH_COLLAPSED, "a KL weighs too much"),
+        # Shuffling costs, so the policy listens, however small the latents' scale is.
+        ({"active_omega": 0, "active_alpha": 0}, JOINT_COLLAPSED, "0 active"),
     ):
-        assert judge(sound._replace(**change))[0].startswith(said), change
+        found = verdict_of(sound._replace(**change))
+        assert found[0] == verdict and why in found[1], (change, found)

@@ -124,8 +124,9 @@ def test_mmd_of_both_levels() -> None:
     apart = oracles_objectives.mmd2(found.z_joint, fresh[0])
     kl_joint, kl_local = (np.asarray(x[0], np.float64).sum() for x in sample.terms[1:])
     np.testing.assert_allclose(outer, 0.3 * (0.5 * kl_joint + 3.0 * apart * 6), rtol=1e-4)
-    std = np.exp(found.local_prior.log_std)
-    spread, theirs = std.mean(0), found.local_prior.mean + std * fresh[1]
+    std, present = np.exp(found.local_prior.log_std), np.asarray(sample.present)
+    theirs = found.local_prior.mean + std * fresh[1]
+    spread = [std[present[:, i], i].mean(0) for i in range(3)]
     own = 0.0
     for i in range(3):
         here = np.asarray(sample.present)[:, i]
@@ -182,6 +183,17 @@ def test_each_lifts_the_bound(objective: Objective, tmp_path) -> None:
     tiny_task.run(tmp_path, objective=objective)
     rows = read_metrics(tmp_path / "metrics.jsonl")
     assert rows[-1]["val_bound"] > rows[2]["val_bound"] + 0.3
+    if isinstance(objective, TwoLevel):  # two of three cycles' β is above 0, so both factors have moved
+        assert abs(rows[-1]["factor_joint"] - 1) > 0.01 and abs(rows[-1]["factor_local"] - 1) > 0.01
+
+
+@pytest.mark.parametrize("draws", [1, 4])
+def test_fresh_noise_is_no_draw_of_a_latent(draws: int) -> None:
+    _, sample = tiny(Importance(draws=draws))
+    found = sample.posteriors
+    used = (found.z_joint - found.joint.mean) / jnp.exp(found.joint.log_std)
+    apart = jnp.abs(used - sample.fresh.joint[None]).max((1, 2))
+    assert apart.shape == (draws,) and apart.min() > 0.1
 
 
 def test_tuned_weights_go_on_after_an_interruption(tmp_path) -> None:
