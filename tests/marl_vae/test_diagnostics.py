@@ -174,17 +174,30 @@ def alone(seed: int, n_episodes: int) -> TrajectoryBatch:
     return columns[0]._replace(obs=obs, actions=acts)
 
 
+def hidden(seed: int, n_episodes: int) -> TrajectoryBatch:
+    """A joint style that no observation tells: each agent's action is its goal, or the opposite, with noise."""
+    batch, rng, style = styled_batch(seed, n_episodes), np.random.default_rng(100 + seed), styles(seed, n_episodes)
+    goals = style * np.array([[0.0, 1.0], [1.0, 0.0], [-1.0, 0.0]])
+    moves = goals + 0.2 * rng.normal(size=batch.actions.shape)
+    obs = rng.normal(size=batch.obs.shape).astype(np.float32)
+    return batch._replace(obs=obs, actions=moves.astype(np.float32))
+
+
+def styles(seed: int, n_episodes: int) -> np.ndarray:
+    return np.random.default_rng(200 + seed).choice([-0.5, 0.5], (n_episodes, 1, 1, 1))
+
+
 def seen(seed: int, n_episodes: int) -> TrajectoryBatch:
-    """Every agent observes the whole joint state: all agents' places, and which way the team goes."""
-    batch = styled_batch(seed, n_episodes)
+    """The same, but every agent observes the whole joint state: all observations, and the team's style."""
+    batch = hidden(seed, n_episodes)
     whole = np.repeat(batch.obs.reshape(*batch.obs.shape[:2], 1, -1), 3, axis=2)
-    way = np.sign(batch.actions[:, :1, 1:2, :1] + batch.obs[:, :1, 1:2, :1])
-    return batch._replace(obs=np.concatenate([whole, np.broadcast_to(way, (*whole.shape[:3], 1))], axis=-1))
+    style = np.broadcast_to(styles(seed, n_episodes), (*whole.shape[:3], 1))
+    return batch._replace(obs=np.concatenate([whole, style], axis=-1).astype(np.float32))
 
 
 PLANTED = {
-    "healthy": (styled_batch, (0.3, 1.0), "healthy", "the latents save"),
-    "weights far too large": (styled_batch, (100.0, 100.0), "both levels collapsed", "a KL weighs too much"),
+    "healthy": (hidden, (0.3, 1.0), "healthy", "the latents save"),
+    "weights far too large": (hidden, (100.0, 100.0), "both levels collapsed", "a KL weighs too much"),
     "the decoder sees all": (seen, (1.0, 1.0), "", "often it says all"),
     "independent agents": (alone, (1.0, 1.0), "joint level collapsed", "0 active units"),
 }
