@@ -23,6 +23,7 @@ from marl_vae.train import fit
 from tests.builders import styled_batch, tiny_batch
 from tests.marl_vae import oracles_objectives, tiny_task
 
+pytestmark = pytest.mark.usefixtures("quick_compiles")
 ACTION = ActionSpec("continuous", 2)
 CONFIG = Model(joint_width=5, local_width=2, hidden=7, decoder_hidden=6)
 BETA = Beta(jnp.float32(0.3), jnp.float32(0.7))
@@ -177,7 +178,14 @@ def test_confidence_weighs_its_own_episode() -> None:
 
 
 @pytest.mark.parametrize(
-    "objective", [FreeBits(), MMD(), Importance(draws=3), TwoLevel()], ids=lambda kind: type(kind).__name__
+    "objective",
+    [
+        pytest.param(FreeBits(), marks=pytest.mark.slow),
+        pytest.param(MMD(), marks=pytest.mark.slow),
+        Importance(draws=3),
+        TwoLevel(),
+    ],
+    ids=lambda kind: type(kind).__name__,
 )
 def test_each_lifts_the_bound(objective: Objective, tmp_path) -> None:
     tiny_task.run(tmp_path, objective=objective)
@@ -196,6 +204,7 @@ def test_fresh_noise_is_no_draw_of_a_latent(draws: int) -> None:
     assert apart.shape == (draws,) and apart.min() > 0.1
 
 
+@pytest.mark.slow
 def test_tuned_weights_go_on_after_an_interruption(tmp_path) -> None:
     objective = TwoLevel(tune="episodes")
     whole = tiny_task.run(tmp_path / "whole", objective=objective)
@@ -232,6 +241,7 @@ def test_a_factor_goes_to_one_from_both_sides(weight: float) -> None:
     assert found == pytest.approx(rate * weight * (weight - 1) * theta**2, rel=0.02)
 
 
+@pytest.mark.slow
 def test_validation_episodes_distrust_episodes_that_are_noise(tmp_path) -> None:
     """A third of the training episodes have their agents' actions replaced by noise."""
     rng, good, bad = np.random.default_rng(0), styled_batch(0, 40), styled_batch(3, 20)
