@@ -12,10 +12,12 @@ import jax
 from data_gen.storage.dataset import digest, read_dataset
 from data_gen.trajectory import SPLITS, take
 from marl_vae import load, load_untrained
-from marl_vae.diagnostics import active_units
+from marl_vae.diagnostics.units import active_units
 from marl_vae.model import Dims, Model
+from marl_vae.objectives import BetaBound
 from marl_vae.schedule import Cyclical, Schedule
-from marl_vae.train import Task, Train, fit
+from marl_vae.task import Task, Train
+from marl_vae.train import fit
 from probes.probe import Probe
 from probes.table import probe_table
 
@@ -37,7 +39,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             run = Path(folder)
             schedule = Schedule(joint=Cyclical(maximum=joint), local=Cyclical(maximum=local))
-            task = Task(Model(), dims, found.features, schedule, Train(), digest(DATA))
+            task = Task(Model(), dims, found.features, BetaBound(), schedule, Train(), digest(DATA))
             state = fit(parts[0], parts[1], task, run, lambda row: None)
             latents, untrained = load(run).embed(found.batch), load_untrained(run, seed=0).embed(found.batch)
             test = load(run).embed(parts[2])

@@ -11,19 +11,19 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from marl_vae.modules import BiLSTM, summarise
+from marl_vae.encoders import BiLSTM
 
 BATCH, STEPS, AGENTS, FEATURES, HIDDEN, ROUNDS = 64, 25, 3, 8, 48, 30
 
 
 def together(cells, inputs, masks):
     """One scan."""
-    return summarise(cells, inputs, masks)
+    return BiLSTM.together(cells, inputs, masks)
 
 
 def apart(cells, inputs, masks):
     """A scan for each level."""
-    return [summarise([cell], [x], [mask])[0] for cell, x, mask in zip(cells, inputs, masks, strict=True)]
+    return [BiLSTM.together([cell], [x], [mask])[0] for cell, x, mask in zip(cells, inputs, masks, strict=True)]
 
 
 def gradient(run):

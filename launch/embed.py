@@ -9,7 +9,8 @@ from launch.log import NoLogger
 from launch.progress import progress
 from launch.rundir import provenance
 from marl_vae import load
-from marl_vae.diagnostics import Usage, sentences, usage
+from marl_vae.diagnostics.usage import Usage, usage
+from marl_vae.diagnostics.words import sentences
 from marl_vae.embed import as_arrays
 from marl_vae.files import write_text
 

@@ -10,7 +10,7 @@ from launch.embed import read_usage
 from launch.films import films_of
 from launch.progress import progress
 from launch.rundir import data_of
-from marl_vae.diagnostics import key_figures
+from marl_vae.diagnostics.words import key_figures
 from marl_vae.metrics import read_metrics
 from probes.findings import sentences
 from probes.report import Report, write_report

@@ -13,8 +13,9 @@ from data_gen.recording.recording import Recording, seeds_of_shard
 from data_gen.trajectory import InputError
 from launch.log import Logging
 from marl_vae.model import Model
+from marl_vae.objectives import OBJECTIVES
 from marl_vae.schedule import Schedule
-from marl_vae.train import Train
+from marl_vae.task import Train
 from probes.probe import Probe
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
@@ -56,6 +57,7 @@ class Training(Job):
 
     data: str | None = None
     model: Model = field(default_factory=Model)
+    objective: Any = MISSING
     schedule: Schedule = field(default_factory=Schedule)
     train: Train = field(default_factory=Train)
 
@@ -102,3 +104,5 @@ def register() -> None:
         store.store(group="schema", name=name, node=schema)
     for name, schema in DOMAIN_CONFIGS.items():
         store.store(group="schema/domain", name=name, node=schema)
+    for name, schema in OBJECTIVES.items():
+        store.store(group="schema/objective", name=name, node=schema)

@@ -12,7 +12,8 @@ from launch.rundir import claim
 from launch.schema import Training
 from marl_vae.metrics import describe
 from marl_vae.model import Dims
-from marl_vae.train import Task, fit
+from marl_vae.task import Task
+from marl_vae.train import fit
 
 
 def train(cfg: Training, run: Path, logger: NoLogger) -> bool:
@@ -29,7 +30,7 @@ def train(cfg: Training, run: Path, logger: NoLogger) -> bool:
             logger.metrics(row)
             tell(row["step"] / cfg.train.steps, describe(latest))
 
-        task = Task(cfg.model, dims, found.features, cfg.schedule, cfg.train, digest(root))
+        task = Task(cfg.model, dims, found.features, cfg.objective, cfg.schedule, cfg.train, digest(root))
         state = fit(parts[0], parts[1], task, run, show)
     chosen = {"step": int(state.best_step), "val_bound": float(state.best_bound), "data": task.data}
     return embed(run, found, parts, chosen, seeds(cfg), logger)
@@ -48,7 +49,13 @@ def seeds(cfg: Training) -> dict[str, int]:
 def sections(cfg: Training) -> dict:
     """What training answers for in a run's config."""
     data = str(Path(cfg.data).resolve()) if cfg.data else None
-    return {"data": data, "model": cfg.model, "schedule": cfg.schedule, "train": cfg.train}
+    return {
+        "data": data,
+        "model": cfg.model,
+        "objective": {type(cfg.objective).__name__: vars(cfg.objective)},
+        "schedule": cfg.schedule,
+        "train": cfg.train,
+    }
 
 
 def main(cfg: Training) -> None:

@@ -16,15 +16,20 @@ from marl_vae.files import write_text
 from marl_vae.model import Dims, Model
 from marl_vae.normalise import Normaliser
 
-VERSION = 2
+VERSION = 3
 KEPT = 2
 
 
 class TrainState(NamedTuple):
-    """All that the next step and the stopping rule need; `best` is the model that the validation bound chose."""
+    """All that the next step and the stopping rule need; `best` is the model that the validation bound chose.
+
+    `tuned` are the weights that an objective of two levels learns, with their optimiser's state.
+    """
 
     params: PyTree
     opt_state: PyTree
+    tuned: PyTree
+    tuner_state: PyTree
     step: Int[Array, ""]
     best: PyTree
     best_bound: Float[Array, ""]

@@ -11,11 +11,11 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from data_gen.trajectory import AnyArray, InputError, RowIndex, TrajectoryBatch, check_batch, take, to_device
 from marl_vae.batching import in_pieces
+from marl_vae.bound import Drawn, Noise, Terms, draw_terms, log_ratios, make_noise, reconstruction
 from marl_vae.checkpoint import Checkpoints, read_description
 from marl_vae.latents import Embeddings, Gaussian, draw
 from marl_vae.model import HierarchicalVAE
 from marl_vae.normalise import Normaliser, scale_obs
-from marl_vae.objective import Noise, Terms, bound_terms, make_noise, reconstruction
 from marl_vae.policy import gaussian_policy
 
 
@@ -32,6 +32,15 @@ def embeddings(model: HierarchicalVAE, scale: Normaliser, batch: TrajectoryBatch
     )
 
 
+def _log_weights(
+    model: HierarchicalVAE, scale: Normaliser, batch: TrajectoryBatch, noise: Noise
+) -> Float[Array, "B K"]:
+    """`noise` has the axes [B, K, …], so that it is cut into pieces beside the episodes."""
+    drawn = draw_terms(model, scale, batch, Noise(*(jnp.moveaxis(part, 1, 0) for part in noise)))
+    joint, local = log_ratios(drawn.posteriors, batch.mask.any(1))
+    return jnp.moveaxis(drawn.terms.recon + joint + local, 0, 1)
+
+
 def _crossed(
     model: HierarchicalVAE, scale: Normaliser, batch: TrajectoryBatch, other: TrajectoryBatch, noise: Noise
 ) -> Float[Array, " B"]:
@@ -46,10 +55,12 @@ class TrainedModel:
         self.dims, self.config, self.scale, self._name = model.dims, model.config, scale, name
         graph, params = nnx.split(model)
         self._embed = jax.jit(lambda batch: embeddings(nnx.merge(graph, params), scale, batch))
-        self._terms = jax.jit(lambda batch, noise: bound_terms(nnx.merge(graph, params), scale, batch, noise))
+        self._drawn = jax.jit(lambda batch, noise: draw_terms(nnx.merge(graph, params), scale, batch, noise))
         self._crossed = jax.jit(
             lambda batch, other, noise: _crossed(nnx.merge(graph, params), scale, batch, other, noise)
         )
+        self._given = jax.jit(lambda batch, z: reconstruction(nnx.merge(graph, params), scale, batch, z))
+        self._weights = jax.jit(lambda batch, noise: _log_weights(nnx.merge(graph, params), scale, batch, noise))
         self._model = model
 
     def embed(self, batch: TrajectoryBatch) -> Embeddings:
@@ -59,14 +70,15 @@ class TrainedModel:
 
     def elbo(self, batch: TrajectoryBatch, *, key: PRNGKeyArray, samples: int = 1) -> Terms:
         """Terms of the bound in nats a trajectory, averaged over draws; recon less all KL is the bound."""
-        self._check(batch)
         if samples < 1:
             raise InputError(f"elbo: samples={samples}; draw at least one.")
-        drawn = [
-            in_pieces(self._terms, batch, self._noise(jax.random.fold_in(key, i), len(batch.mask)))
-            for i in range(samples)
-        ]
+        drawn = [self.drawn(batch, key=jax.random.fold_in(key, i)).terms for i in range(samples)]
         return jax.tree.map(lambda *xs: np.mean(xs, axis=0), *drawn)
+
+    def drawn(self, batch: TrajectoryBatch, *, key: PRNGKeyArray) -> Drawn:
+        """The terms at one draw of both latents, with the posteriors, the local prior and the draws."""
+        self._check(batch)
+        return in_pieces(self._drawn, batch, self._noise(key, len(batch.mask)))
 
     def cross_log_likelihood(
         self, batch: TrajectoryBatch, other: Int[np.ndarray, " B"], *, key: PRNGKeyArray
@@ -75,6 +87,18 @@ class TrainedModel:
         self._check(batch)
         noise = self._noise(key, len(batch.mask))
         return in_pieces(self._crossed, batch, to_device(take(batch, other)), noise)
+
+    def log_likelihood(self, batch: TrajectoryBatch, z_local: Float[AnyArray, "B N Za"]) -> Float[np.ndarray, " B"]:
+        """Σ_it log π(a | o, z_α) in nats of each episode, with the given local latents."""
+        self._check(batch)
+        return in_pieces(self._given, batch, np.asarray(z_local, np.float32))
+
+    def log_weights(self, batch: TrajectoryBatch, draws: int, *, key: PRNGKeyArray) -> Float[np.ndarray, "B K"]:
+        """log π(a|o, z_α) p(z_α|z_ω) p(z_ω) − log q(z_α|z_ω, τ) q(z_ω|τ) at draws of both posteriors."""
+        self._check(batch)
+        keys = jax.random.split(key, draws)
+        noise = jax.vmap(lambda one: make_noise(one, self._model, len(batch.mask)), out_axes=1)(keys)
+        return in_pieces(self._weights, batch, jax.tree.map(np.asarray, noise))
 
     def act(
         self, obs: Float[AnyArray, "..."], z: Float[AnyArray, "..."], *, key: PRNGKeyArray | None = None

@@ -10,8 +10,9 @@ from flax import nnx
 from jaxtyping import Array, Float
 
 from data_gen.trajectory import ActionSpec, InputError, TrajectoryBatch
+from marl_vae.encoders import ENCODERS
 from marl_vae.latents import Gaussian, Posteriors, draw
-from marl_vae.modules import BiLSTM, GaussianHead, PolicyDecoder, summarise
+from marl_vae.modules import GaussianHead, PolicyDecoder
 from marl_vae.normalise import Normaliser, scaled_actions, scaled_obs
 
 TEAM_ENCODERS = ("concat", "pool")
@@ -21,8 +22,10 @@ TEAM_ENCODERS = ("concat", "pool")
 class Model:
     """Widths and choices. `team` joins agents by concatenation, or by a mean that is blind to their order.
 
+    `encoder` is what reads the steps of the team, and those of each agent.
+
     `agent_index` tells local posterior, local prior and decoder which agent they serve; without it agents are
-    exchangeable. `local_sees_joint` feeds z_ω to the posterior of z_α; without it z_ω learns through its KL alone.
+    exchangeable. `local_sees_joint` feeds z_ω to the posterior of z_α; without it z_ω learns through the two KLs alone.
     `min_std` bounds the policy's standard deviation, in units of the actions' own, from below.
     """
 
@@ -30,6 +33,7 @@ class Model:
     local_width: int = 4
     hidden: int = 48
     decoder_hidden: int = 64
+    encoder: str = "lstm"
     team: str = "concat"
     agent_index: bool = True
     local_sees_joint: bool = True
@@ -38,6 +42,8 @@ class Model:
     def __post_init__(self) -> None:
         if self.team not in TEAM_ENCODERS:
             raise InputError(f"model.team={self.team!r} is unknown; choose one of {', '.join(TEAM_ENCODERS)}.")
+        if self.encoder not in ENCODERS:
+            raise InputError(f"model.encoder={self.encoder!r} is unknown; choose one of {', '.join(ENCODERS)}.")
         widths = (self.joint_width, self.local_width, self.hidden, self.decoder_hidden)
         if min(widths) < 1 or not 0 < self.min_std < math.inf:
             raise InputError(f"model widths must be at least 1 and min_std above 0; got {widths}, {self.min_std}.")
@@ -61,23 +67,26 @@ class HierarchicalVAE(nnx.Module):
         team = dims.agents * (step + 1) if config.team == "concat" else config.hidden
         if config.team == "pool":
             self.member = nnx.Linear(step, config.hidden, rngs=rngs)
-        self.team_lstm = BiLSTM(team, config.hidden, rngs=rngs)
-        self.local_lstm = BiLSTM(step, config.hidden, rngs=rngs)
+        encoder = ENCODERS[config.encoder]
+        self.team_encoder = encoder(team, config.hidden, rngs=rngs)
+        self.local_encoder = encoder(step, config.hidden, rngs=rngs)
         seen = config.joint_width if config.local_sees_joint else 0
-        local = 4 * config.hidden + seen + index
-        self.joint = GaussianHead(4 * config.hidden, config.hidden, config.joint_width, rngs=rngs)
+        local = encoder.width * config.hidden + seen + index
+        self.joint = GaussianHead(encoder.width * config.hidden, config.hidden, config.joint_width, rngs=rngs)
         self.local = GaussianHead(local, config.hidden, config.local_width, rngs=rngs)
         self.prior = GaussianHead(config.joint_width + index, config.hidden, config.local_width, rngs=rngs)
         self.decoder = make_decoder(config, dims, config.local_width, rngs=rngs)
 
     def features(self, scale: Normaliser, batch: TrajectoryBatch) -> tuple[Float[Array, "B F"], Float[Array, "B N G"]]:
-        """What the recurrent encoders keep of the team and of each agent."""
+        """What the encoders keep of the team and of each agent."""
         b, t, n = batch.mask.shape
         step = jnp.concatenate([scaled_obs(scale, batch), scaled_actions(scale, batch)], axis=-1)
         own = step.swapaxes(1, 2).reshape(b * n, t, -1)
         own_mask = batch.mask.swapaxes(1, 2).reshape(b * n, t)
-        joint, local = summarise(
-            [self.team_lstm, self.local_lstm], [self._team_input(step, batch.mask), own], [batch.mask.any(-1), own_mask]
+        joint, local = ENCODERS[self.config.encoder].together(
+            [self.team_encoder, self.local_encoder],
+            [self._team_input(step, batch.mask), own],
+            [batch.mask.any(-1), own_mask],
         )
         return joint, local.reshape(b, n, -1)
 

@@ -1,70 +1,11 @@
-"""The networks that the model is made of. R rows, S steps, D inputs, H hidden width."""
-
-from collections.abc import Sequence
+"""Heads and decoder: the networks above the encoders."""
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from marl_vae.latents import Gaussian
-
-
-class BiLSTM(nnx.Module):
-    """Weights of a forward and a backward LSTM (Hochreiter & Schmidhuber 1997; gates i, f, g, o; forget bias 1)."""
-
-    def __init__(self, width: int, hidden: int, *, rngs: nnx.Rngs):
-        inputs = nnx.initializers.lecun_normal(in_axis=-2, out_axis=-1, batch_axis=(0,))
-        recurrent = nnx.initializers.orthogonal()
-        self.inputs = nnx.Param(inputs(rngs.params(), (2, width, 4 * hidden)))
-        blocks = [recurrent(rngs.params(), (hidden, hidden)) for _ in range(8)]
-        self.recurrent = nnx.Param(jnp.concatenate(blocks, axis=-1).reshape(hidden, 2, 4 * hidden).swapaxes(0, 1))
-        forget = jnp.zeros(4 * hidden).at[hidden : 2 * hidden].set(1.0)
-        self.bias = nnx.Param(jnp.stack([forget, forget]))
-
-    def gates(self, x: Float[Array, "R S D"]) -> Float[Array, "S 2 R H4"]:
-        """Input part of the gates for both directions; the backward one reads time reversed."""
-        both = jnp.stack([x, x[:, ::-1]])
-        return jnp.einsum("drsi,dik->sdrk", both, self.inputs[...]) + self.bias[...][None, :, None]
-
-
-def summarise(
-    cells: Sequence[BiLSTM], inputs: Sequence[Float[Array, "_ S _"]], masks: Sequence[Bool[Array, "_ S"]]
-) -> list[Float[Array, "_ H4"]]:
-    """Last state and mean state of every cell in both directions, over real steps only.
-
-    One scan carries all cells. A masked step leaves the state as it was, so padding at either end changes nothing.
-    """
-    gates = [cell.gates(x) for cell, x in zip(cells, inputs, strict=True)]
-    real = [jnp.stack([mask, mask[:, ::-1]]).transpose(2, 0, 1)[..., None] for mask in masks]
-    weights = [cell.recurrent[...] for cell in cells]
-    zeros = [jnp.zeros((*gate.shape[1:3], gate.shape[3] // 4)) for gate in gates]
-
-    def advance(carry, step):
-        moved = [_lstm_step(*args) for args in zip(weights, carry, *step, strict=True)]
-        return moved, None
-
-    start = [(zero, zero, zero) for zero in zeros]
-    last, _ = jax.lax.scan(advance, start, (gates, real))
-    return [_features(state, mask) for state, mask in zip(last, masks, strict=True)]
-
-
-def _lstm_step(weight, state, gates, real):
-    hidden, cell, total = state
-    i, f, g, o = jnp.split(gates + jnp.einsum("drh,dhk->drk", hidden, weight), 4, axis=-1)
-    new_cell = jax.nn.sigmoid(f) * cell + jax.nn.sigmoid(i) * jnp.tanh(g)
-    new_hidden = jax.nn.sigmoid(o) * jnp.tanh(new_cell)
-    return (
-        jnp.where(real, new_hidden, hidden),
-        jnp.where(real, new_cell, cell),
-        total + jnp.where(real, new_hidden, 0.0),
-    )
-
-
-def _features(state, mask):
-    hidden, _, total = state
-    mean = total / jnp.maximum(mask.sum(-1), 1)[None, :, None]
-    return jnp.concatenate([hidden[0], hidden[1], mean[0], mean[1]], axis=-1)
 
 
 class GaussianHead(nnx.Module):

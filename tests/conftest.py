@@ -17,3 +17,11 @@ def compiled_once():
         jax.config.update("jax_compilation_cache_dir", folder)
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
         yield
+
+
+@pytest.fixture
+def quick_compiles():
+    """For tests that compile more than they compute."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)

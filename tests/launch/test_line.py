@@ -142,7 +142,11 @@ def test_a_label_that_is_not_there_is_named_before_training(line: Path, tmp_path
 
 
 @pytest.mark.parametrize(
-    "choice", [["domain=coordination", "probe.labels=[progress]"], ["domain.actions=discrete"]], ids=["meet", "climb"]
+    "choice",
+    [
+        pytest.param(["domain=coordination", "probe.labels=[progress]"], id="meet"),
+        pytest.param(["domain.actions=discrete"], id="climb", marks=pytest.mark.slow),
+    ],
 )
 def test_discrete_actions_go_through_the_whole_line(choice: list[str], tmp_path: Path) -> None:
     assert run("pipeline", *SMALL, *choice, "name=it", f"runs={tmp_path}") == 0

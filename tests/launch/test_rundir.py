@@ -7,7 +7,7 @@ import pytest
 
 from data_gen.trajectory import InputError
 from launch.rundir import claim, config_of
-from marl_vae.train import Train
+from marl_vae.task import Train
 
 SECTIONS = {"train": Train(), "data": None}
 

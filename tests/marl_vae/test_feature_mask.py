@@ -11,15 +11,17 @@ import scipy.stats
 from flax import nnx
 
 from data_gen.trajectory import ActionSpec, FeatureMask, InputError, TrajectoryBatch, all_real, to_device
+from marl_vae.bound import bound, bound_terms, make_noise
 from marl_vae.checkpoint import read_description
-from marl_vae.diagnostics import latent_free_policy
+from marl_vae.diagnostics.latent_free import latent_free_policy
 from marl_vae.embed import TrainedModel, load
 from marl_vae.metrics import read_metrics
 from marl_vae.model import Dims, HierarchicalVAE, Model
 from marl_vae.normalise import fit_normaliser, scaled_actions, scaled_obs
-from marl_vae.objective import bound, bound_terms, make_noise
+from marl_vae.objectives import BetaBound
 from marl_vae.policy import action_log_likelihood
-from marl_vae.train import Task, Train, fit
+from marl_vae.task import Task, Train
+from marl_vae.train import fit
 from tests.builders import ACTION_WIDTHS, DO, OBS_WIDTHS, UNEVEN, B, N, T, tiny_batch, uneven_batch, widened
 from tests.marl_vae import tiny_task
 
@@ -161,7 +163,7 @@ def test_weights_of_padded_columns_get_no_gradient_from_the_bound() -> None:
 
     grads = nnx.merge(graph, jax.jit(jax.grad(total))(params))
     outputs, rows = grads.decoder.out.kernel[...], grads.decoder.from_obs.kernel[...]
-    step = np.asarray(grads.local_lstm.inputs[...])
+    step = np.asarray(grads.local_encoder.inputs[...])
     for padding, real in (
         (outputs[:, [3, 7]], outputs[:, [0, 1, 2, 4, 5, 6]]),
         (rows[5:], rows[:5]),
@@ -181,7 +183,8 @@ def test_values_under_padding_reach_neither_latents_nor_bound_nor_policy() -> No
     for one in (model.embed, lambda x: model.elbo(x, key=jax.random.key(0))):
         for quiet, with_noise in zip(one(batch), one(loud), strict=True):
             np.testing.assert_array_equal(quiet, with_noise)
-    likelihood, params = latent_free_policy(model.config, dims, scale, 0)
+    free = latent_free_policy(model.config, dims, scale, 0)
+    likelihood, params = free.log_likelihood, free.params
     np.testing.assert_array_equal(*(likelihood(params, to_device(x)) for x in (batch, loud)))
 
 
@@ -206,7 +209,8 @@ def task(features: FeatureMask) -> Task:
     action = ActionSpec("continuous", 4)
     settings = Train(steps=20, batch=16, steps_per_dispatch=5, eval_every=10)
     dims = Dims(agents=N, obs=WIDE, action=action)
-    return Task(tiny_task.MODEL, dims, features, tiny_task.Schedule(tiny_task.LEVEL, tiny_task.LEVEL), settings, "it")
+    schedule = tiny_task.Schedule(tiny_task.LEVEL, tiny_task.LEVEL)
+    return Task(tiny_task.MODEL, dims, features, BetaBound(), schedule, settings, "it")
 
 
 def test_padded_data_train_and_the_mask_is_kept_with_the_model(tmp_path: Path) -> None:
@@ -240,5 +244,5 @@ def test_a_mask_that_the_episodes_contradict_is_refused_before_training(tmp_path
 
 def test_a_checkpoint_from_before_the_mask_is_refused(tmp_path: Path) -> None:
     (tmp_path / "model.json").write_text(json.dumps({"version": 1}))
-    with pytest.raises(InputError, match="not of version 2, which this code reads. Train the run again"):
+    with pytest.raises(InputError, match="not of version 3, which this code reads. Train the run again"):
         read_description(tmp_path)

@@ -5,10 +5,10 @@ import pytest
 from flax import nnx
 
 from data_gen.trajectory import ActionSpec, InputError, TrajectoryBatch, all_real, to_device
+from marl_vae.bound import Noise, bound_terms, make_noise
 from marl_vae.embed import TrainedModel
 from marl_vae.model import Dims, HierarchicalVAE, Model
 from marl_vae.normalise import Normaliser, fit_normaliser, scaled_obs
-from marl_vae.objective import Noise, bound_terms, make_noise
 from tests.builders import DO, B, N, tiny_batch
 
 ACTIONS = {"continuous": ActionSpec("continuous", 2), "discrete": ActionSpec("discrete", 5)}
@@ -25,11 +25,19 @@ def make(action: ActionSpec, **choices) -> tuple[HierarchicalVAE, Normaliser, Tr
     return model, fit_normaliser(batch, action, all_real(N, DO, action)), batch
 
 
-@pytest.mark.parametrize("action", ACTIONS.values(), ids=ACTIONS)
-@pytest.mark.parametrize("team", ["concat", "pool"])
+@pytest.mark.parametrize(
+    ("action", "team", "encoder"),
+    [
+        ("continuous", "concat", "lstm"),
+        ("discrete", "pool", "lstm"),
+        ("continuous", "pool", "gru"),
+        ("discrete", "concat", "conv"),
+        ("continuous", "concat", "attention"),
+    ],
+)
 @pytest.mark.parametrize("pad", ["after", "before"])
-def test_padding_changes_nothing(action: ActionSpec, team: str, pad: str) -> None:
-    model, scale, batch = make(action, team=team)
+def test_padding_changes_nothing(action: str, team: str, encoder: str, pad: str) -> None:
+    model, scale, batch = make(ACTIONS[action], team=team, encoder=encoder)
     noise = make_noise(jax.random.key(0), model, B)
     widths = [(0, 0), (0, 3) if pad == "after" else (3, 0), (0, 0), (0, 0)]
     longer = TrajectoryBatch(*(np.pad(x, widths[: x.ndim], constant_values=0) for x in batch))

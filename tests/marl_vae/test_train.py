@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 from data_gen.trajectory import InputError
+from marl_vae import program
 from marl_vae.batching import epoch_rows, in_pieces
 from marl_vae.checkpoint import TrainState
 from marl_vae.embed import load, load_untrained
 from marl_vae.metrics import MetricsLog, read_metrics
 from marl_vae.schedule import beta
-from marl_vae.train import Train, TrainingDiverged, compare
+from marl_vae.task import Train
+from marl_vae.train import TrainingDiverged, compare
 from tests.builders import styled_batch
 from tests.marl_vae import tiny_task
 
@@ -91,9 +93,9 @@ def test_another_task_is_refused_in_the_same_folder(whole) -> None:
 
 
 def test_a_term_that_is_not_finite_stops_with_its_name_and_step(tmp_path: Path, monkeypatch) -> None:
-    real = tiny_task.train._summed
+    real = program.summed
     broken = lambda terms: real(terms)._replace(kl_joint=jnp.nan * terms.kl_joint.sum())  # noqa: E731
-    monkeypatch.setattr(tiny_task.train, "_summed", broken)
+    monkeypatch.setattr(program, "summed", broken)
     with pytest.raises(TrainingDiverged, match="kl_joint became nan at step 0"):
         tiny_task.run(tmp_path)
     assert not list((tmp_path / "checkpoints").glob("[0-9]*"))

@@ -9,28 +9,36 @@ import sys
 from pathlib import Path
 
 from data_gen.trajectory import ActionSpec, all_real
-from marl_vae import train
 from marl_vae.checkpoint import Checkpoints, TrainState
 from marl_vae.model import Dims, Model
+from marl_vae.objectives import BetaBound
+from marl_vae.objectives.objective import Objective
 from marl_vae.schedule import Cyclical, Schedule
+from marl_vae.task import Task, Train
+from marl_vae.train import fit
 from tests.builders import styled_batch
 
 MODEL = Model(joint_width=3, local_width=2, hidden=8, decoder_hidden=8)
 ACTION = ActionSpec("continuous", 2)
 LEVEL = Cyclical(cycles=3, maximum=0.3)
+TINY = BetaBound()
 SETTINGS = {"steps": 90, "batch": 16, "steps_per_dispatch": 5, "eval_every": 15}
 
 
-def run(folder: Path, report=lambda row: None, **changes) -> TrainState:
-    task = train.Task(
+def task(objective: Objective, **changes) -> Task:
+    return Task(
         model=MODEL,
         dims=Dims(agents=3, obs=2, action=ACTION),
         features=all_real(3, 2, ACTION),
+        objective=objective,
         schedule=Schedule(joint=LEVEL, local=LEVEL),
-        train=train.Train(**SETTINGS | changes),
+        train=Train(**SETTINGS | changes),
         data="planted",
     )
-    return train.fit(styled_batch(0, 60), styled_batch(1, 20), task, folder, report)
+
+
+def run(folder: Path, report=lambda row: None, objective: Objective = TINY, **changes) -> TrainState:
+    return fit(styled_batch(0, 60), styled_batch(1, 20), task(objective, **changes), folder, report)
 
 
 def die() -> None:

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from data_gen.trajectory import AnyArray, TrajectoryBatch
-from marl_vae.latents import kl, standard_normal
+from marl_vae.latents import Posteriors, kl, log_density, standard_normal
 from marl_vae.model import HierarchicalVAE
 from marl_vae.normalise import Normaliser, scaled_obs
 from marl_vae.policy import action_log_likelihood
@@ -46,15 +46,43 @@ def reconstruction(
     return action_log_likelihood(out, batch, model.dims.action, scale, model.config.min_std).sum((1, 2))
 
 
-def bound_terms(model: HierarchicalVAE, scale: Normaliser, batch: TrajectoryBatch, noise: Noise) -> Terms:
-    """One-sample estimates of the three terms of design.md §2 (after Tang et al. 2022); both KLs in closed form."""
-    found = model.infer(*model.features(scale, batch), noise.joint, noise.local)
+class Drawn(NamedTuple):
+    """The terms at one draw of both latents, and what they were computed from."""
+
+    terms: Terms
+    posteriors: Posteriors
+
+
+def draw_terms(model: HierarchicalVAE, scale: Normaliser, batch: TrajectoryBatch, noise: Noise) -> Drawn:
+    """One-sample estimates of the three terms of design.md §2 (after Tang et al. 2022); both KLs in closed form.
+
+    `noise` may have a leading axis of K draws; every field then has it too, and the encoders run once.
+    """
+    features = model.features(scale, batch)
     present = batch.mask.any(1)[..., None]
-    return Terms(
-        recon=reconstruction(model, scale, batch, found.z_local),
-        kl_joint=kl(found.joint, standard_normal(found.joint)),
-        kl_local=jnp.where(present, kl(found.local, found.local_prior), 0.0),
-    )
+
+    def one(noise: Noise) -> Drawn:
+        found = model.infer(*features, noise.joint, noise.local)
+        terms = Terms(
+            recon=reconstruction(model, scale, batch, found.z_local),
+            kl_joint=kl(found.joint, standard_normal(found.joint)),
+            kl_local=jnp.where(present, kl(found.local, found.local_prior), 0.0),
+        )
+        return Drawn(terms=terms, posteriors=found)
+
+    return one(noise) if noise.joint.ndim == 2 else jax.vmap(one)(noise)
+
+
+def bound_terms(model: HierarchicalVAE, scale: Normaliser, batch: TrajectoryBatch, noise: Noise) -> Terms:
+    """The terms alone."""
+    return draw_terms(model, scale, batch, noise).terms
+
+
+def log_ratios(found: Posteriors, present: Bool[Array, "B N"]) -> tuple[Float[Array, "K B"], Float[Array, "K B"]]:
+    """log p − log q of both latents at each of K draws; of z_α summed over the agents that are present."""
+    joint = log_density(standard_normal(found.joint), found.z_joint) - log_density(found.joint, found.z_joint)
+    local = log_density(found.local_prior, found.z_local) - log_density(found.local, found.z_local)
+    return joint.sum(-1), jnp.where(present[None, :, :, None], local, 0.0).sum((-2, -1))
 
 
 def bound(

@@ -1,0 +1,184 @@
+"""Are the latents used, and if not, where does it stop? Figures on held-out episodes, and a verdict in plain words."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import numpy as np
+import scipy.special
+from jaxtyping import PRNGKeyArray
+
+from data_gen.trajectory import TrajectoryBatch, take
+from marl_vae.batching import in_pieces
+from marl_vae.diagnostics.latent_free import fit_without_latents
+from marl_vae.diagnostics.units import (
+    active_units,
+    constant_prior_gain,
+    information_of_agents,
+    mutual_information,
+    same_over_an_episode,
+)
+from marl_vae.embed import TrainedModel
+from marl_vae.latents import Embeddings
+
+EPISODES = 300  # for the importance-weighted bound, evenly over the test episodes
+DRAWS, AT_ONCE = 100, 5
+PER_ACTION = 0.01  # nats: less is no use of a latent
+PER_EPISODE = 0.1
+LEFT_OVER = 0.05  # of the variance
+
+BOTH_COLLAPSED = "both levels collapsed: no latent says anything about the episode"
+LOCAL_IGNORED = "local level ignored: the policy acts the same whatever z_alpha is"
+JOINT_COLLAPSED = "joint level collapsed: z_omega says nothing about the episode"
+NOT_PASSED_ON = "joint level not passed on: p(z_alpha | z_omega) is nearly constant"
+NO_GAIN = "no gain from latents: a policy that sees the observation alone is as good"
+HEALTHY = "healthy: both levels are used"
+
+
+class Usage(NamedTuple):
+    """Figures on the test episodes. KL, information and bounds are nats an episode, NLLs nats an action of one agent.
+
+    `kl_*_dims` are the KL by dimension (z_α: mean over present agents), `mi_alpha` a mean over agents. NLLs with:
+    the episode's own latents; those of another episode; z_α drawn from p(z_α|z_ω) at the episode's own z_ω, at another
+    episode's, and at one from N(0, I); no latents. `prior_gain` is what p(z_α|z_ω) saves over a constant prior;
+    `left_over` the share of the latent-free policy's residuals that is a constant offset over an episode.
+    """
+
+    verdict: str
+    decided_by: str
+    active_omega: int
+    active_alpha: int
+    kl_omega: float
+    kl_alpha: float
+    kl_omega_dims: list[float]
+    kl_alpha_dims: list[float]
+    mi_omega: float
+    mi_alpha: float
+    mi_limit: float
+    iwae_1: float
+    iwae_10: float
+    iwae_100: float
+    prior_gain: float
+    nll: float
+    nll_shuffled: float
+    nll_alpha_prior: float
+    nll_omega_shuffled: float
+    nll_omega_prior: float
+    nll_without_latents: float
+    left_over: float
+
+
+def usage(
+    model: TrainedModel,
+    training: TrajectoryBatch,
+    validation: TrajectoryBatch,
+    test: TrajectoryBatch,
+    *,
+    seed: int,
+    report: Callable[[float], None],
+) -> Usage:
+    """All figures and the verdict on the test episodes."""
+    key = jax.random.key(seed)
+    drawn, latents = model.drawn(test, key=jax.random.fold_in(jax.random.fold_in(key, 0), 0)), model.embed(test)
+    terms = drawn.terms
+    mask = np.asarray(test.mask)
+    units, present, count = active_units(latents, mask), mask.any(1), float(mask.sum())
+    chosen = np.unique(np.linspace(0, len(mask) - 1, EPISODES).astype(np.int32))
+    evidence = importance_bounds(model, take(test, chosen), key=jax.random.fold_in(key, 2))
+    free = fit_without_latents(model, training, validation, seed=seed, report=report)
+    found = Usage(
+        verdict="",
+        decided_by="",
+        active_omega=int(units.omega.sum()),
+        active_alpha=int(units.alpha.sum()),
+        kl_omega=float(terms.kl_joint.sum(-1).mean()),
+        kl_alpha=float(terms.kl_local.sum((1, 2)).mean()),
+        kl_omega_dims=terms.kl_joint.mean(0).round(4).tolist(),
+        kl_alpha_dims=(terms.kl_local.sum((0, 1)) / present.sum()).round(4).tolist(),
+        mi_omega=mutual_information(latents.omega_mean, latents.omega_std, seed),
+        mi_alpha=information_of_agents(latents, mask, seed),
+        mi_limit=float(np.log(len(mask))),
+        iwae_1=evidence[1],
+        iwae_10=evidence[10],
+        iwae_100=evidence[100],
+        prior_gain=constant_prior_gain(drawn.posteriors, mask),
+        nll=-float(terms.recon.sum()) / count,
+        **swapped(model, test, latents, seed=seed, key=key),
+        nll_without_latents=-float(in_pieces(partial(free.log_likelihood, free.params), test).sum()) / count,
+        left_over=same_over_an_episode(in_pieces(partial(free.residuals, free.params), test), mask),
+    )
+    verdict, why = verdict_of(found)
+    return found._replace(verdict=verdict, decided_by=why)
+
+
+def swapped(
+    model: TrainedModel, test: TrajectoryBatch, latents: Embeddings, *, seed: int, key: PRNGKeyArray
+) -> dict[str, float]:
+    """NLL an action with latents that are not the episode's own."""
+    rng, other, count = np.random.default_rng(seed), derangement(len(test.mask), seed), float(np.sum(test.mask))
+
+    def noise(like: np.ndarray) -> np.ndarray:
+        return rng.normal(size=like.shape).astype(np.float32)
+
+    def given(z_joint: np.ndarray) -> float:
+        prior = model.local_prior(z_joint)
+        mean = np.asarray(prior.mean)
+        z_local = mean + np.exp(prior.log_std) * noise(mean)
+        return -float(model.log_likelihood(test, z_local).sum()) / count
+
+    own = latents.omega_mean + latents.omega_std * noise(latents.omega_mean)
+    shuffled = model.cross_log_likelihood(test, other, key=jax.random.fold_in(key, 1))
+    return {
+        "nll_shuffled": -float(shuffled.sum()) / count,
+        "nll_alpha_prior": given(own),
+        "nll_omega_shuffled": given(own[other]),
+        "nll_omega_prior": given(noise(own)),
+    }
+
+
+def derangement(size: int, seed: int) -> np.ndarray:
+    """A random order in which no row keeps its place."""
+    order = np.random.default_rng(seed).permutation(size)
+    other = np.empty(size, np.int32)
+    other[order] = np.roll(order, 1)
+    return other
+
+
+def importance_bounds(model: TrainedModel, batch: TrajectoryBatch, *, key: PRNGKeyArray) -> dict[int, float]:
+    """log p(a|o) ≥ E log 1/K Σ_k w_k in nats an episode for K = 1, 10, 100, from the same 100 draws.
+
+    Burda et al. (2016), eq. 8; the encoders run once for every AT_ONCE draws.
+    """
+    keys = jax.random.split(key, DRAWS // AT_ONCE)
+    weights = np.concatenate([model.log_weights(batch, AT_ONCE, key=one) for one in keys], axis=1)
+    return {
+        k: float((scipy.special.logsumexp(weights.reshape(len(weights), -1, k), axis=-1) - np.log(k)).mean())
+        for k in (1, 10, DRAWS)
+    }
+
+
+def verdict_of(found: Usage) -> tuple[str, str]:
+    """A verdict and the figure that decided it, from the policy upwards: what it ignores cannot matter above."""
+    gain, loss = found.nll_without_latents - found.nll, found.nll_shuffled - found.nll
+    if loss < PER_ACTION:
+        dead = found.active_omega == found.active_alpha == 0
+        said = f"another episode's latents cost {loss:.3f} nats an action (a level in use costs at least {PER_ACTION})"
+        if found.left_over >= LEFT_OVER:
+            hint = f"{found.left_over:.2f} of what the observation leaves is an offset: often a KL weighs too much"
+        else:
+            hint = f"only {found.left_over:.3f} of what the observation leaves is an offset: often it says all"
+        return (BOTH_COLLAPSED if dead else LOCAL_IGNORED), f"{said}; {hint}"
+    if found.active_omega == 0 or found.mi_omega < PER_EPISODE:
+        return JOINT_COLLAPSED, f"mutual information {found.mi_omega:.2f} nats, {found.active_omega} active units"
+    if found.prior_gain < PER_EPISODE:
+        return (
+            NOT_PASSED_ON,
+            f"it saves {found.prior_gain:.2f} nats an episode over a constant prior (at least {PER_EPISODE})",
+        )
+    if gain < PER_ACTION:
+        return NO_GAIN, f"the latents save {gain:.3f} nats an action (at least {PER_ACTION})"
+    return (
+        HEALTHY,
+        f"the latents save {gain:.3f} nats an action, z_omega {found.prior_gain:.2f} nats an episode of z_alpha's KL",
+    )

@@ -1,0 +1,171 @@
+"""The compiled parts of a training run: many steps in one dispatch, the bound, and the latents."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple, cast
+
+import jax
+import jax.numpy as jnp
+import optax
+from flax import nnx
+from jaxtyping import Array, Int, PRNGKeyArray, PyTree, Scalar
+
+from data_gen.trajectory import TrajectoryBatch
+from marl_vae.batching import epoch_rows, rows_on_device
+from marl_vae.bound import Noise, Terms, bound_terms, make_noise
+from marl_vae.checkpoint import TrainState
+from marl_vae.embed import embeddings
+from marl_vae.model import HierarchicalVAE
+from marl_vae.normalise import Normaliser
+from marl_vae.objectives.objective import Beta, Sample, Tuned, in_nats_an_action, sampled
+from marl_vae.objectives.two_level import outer_gradient
+from marl_vae.schedule import beta
+from marl_vae.task import Task
+
+ORDER, NOISE, VALIDATION, HELD_ORDER, HELD_NOISE = range(5)
+
+
+class Trace(NamedTuple):
+    """What a step leaves for the log: the loss, the terms summed over their level, and what the objective watches."""
+
+    loss: Scalar
+    terms: Terms
+    watched: dict[str, Scalar]
+
+
+class Program(NamedTuple):
+    """Functions of params and states, which are pytrees of arrays; each compiles once.
+
+    `advance` takes the training episodes, and the validation episodes by which an objective may tune its weights.
+    """
+
+    start: Callable[[], TrainState]
+    advance: Callable[[TrainState, TrajectoryBatch, TrajectoryBatch], tuple[TrainState, Trace]]
+    noise: Callable[[PRNGKeyArray, int], Noise]
+    terms: Callable[[PyTree, TrajectoryBatch, Any], Terms]
+    embed: Callable[[PyTree, TrajectoryBatch], Any]
+
+
+class Batch(NamedTuple):
+    """A mini-batch with the numbers of its episodes and the key of its noise."""
+
+    episodes: TrajectoryBatch
+    rows: Int[Array, " B"]
+    key: PRNGKeyArray
+
+
+def make_program(task: Task, scale: Normaliser, n_training: int) -> Program:
+    """Bind the static settings and the number of training episodes."""
+    model = HierarchicalVAE(task.model, task.dims, rngs=nnx.Rngs(params=jax.random.key(task.train.seed)))
+    graph, params = nnx.split(model)
+    tuned = task.objective.tuned(n_training)
+    optimiser, tuner = optimisers(task)
+    step = partial(one_step, task, scale, graph)
+
+    def advance(state: TrainState, training: TrajectoryBatch, validation: TrajectoryBatch):
+        return jax.lax.scan(
+            lambda state, _: step(state, training, validation), state, length=task.train.steps_per_dispatch
+        )
+
+    return Program(
+        start=lambda: first_state(params, optimiser.init(params), tuned, tuner.init(tuned) if tuned else ()),
+        advance=jax.jit(advance),
+        noise=lambda key, size: make_noise(key, nnx.merge(graph, params), size),
+        terms=jax.jit(lambda params, batch, noise: bound_terms(nnx.merge(graph, params), scale, batch, noise)),
+        embed=jax.jit(lambda params, batch: embeddings(nnx.merge(graph, params), scale, batch)),
+    )
+
+
+def optimisers(task: Task) -> tuple[optax.GradientTransformation, optax.GradientTransformation]:
+    """Of the networks, and of the weights that validation episodes tune."""
+    of_networks = optax.chain(optax.clip_by_global_norm(task.train.clip), optax.adam(task.train.learning_rate))
+    return of_networks, optax.adam(task.objective.outer_rate)
+
+
+def key_of(seed: int, use: int) -> PRNGKeyArray:
+    """A stream of random numbers for each use in a training run."""
+    return jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), 1), use)
+
+
+def mini_batch(task: Task, data: TrajectoryBatch, step: Int[Array, ""], order: int, noise: int) -> Batch:
+    """The mini-batch of a step."""
+    seed, size = task.train.seed, min(task.train.batch, len(data.mask))
+    rows = epoch_rows(key_of(seed, order), step, len(data.mask), size)
+    return Batch(rows_on_device(data, rows), rows, jax.random.fold_in(key_of(seed, noise), step))
+
+
+def one_step(
+    task: Task,
+    scale: Normaliser,
+    graph: nnx.GraphDef,
+    state: TrainState,
+    training: TrajectoryBatch,
+    validation: TrajectoryBatch,
+) -> tuple[TrainState, Trace]:
+    """One gradient step; before it, one of the tuned weights where the objective has any."""
+    objective, levels = task.objective, task.schedule
+    optimiser, tuner = optimisers(task)
+    weights = Beta(*(beta(level, state.step, task.train.steps) for level in (levels.joint, levels.local)))
+
+    def seen(params: PyTree, batch: Batch) -> Sample:
+        net = nnx.merge(graph, params)
+        return sampled(objective, net, scale, batch.episodes, batch.rows, beta=weights, key=batch.key)
+
+    def inner(params: PyTree, tuned: PyTree, batch: Batch) -> Scalar:
+        return in_nats_an_action(objective.inner_loss(seen(params, batch), tuned), batch.episodes)
+
+    def outer(params: PyTree, tuned: PyTree, batch: Batch) -> Scalar:
+        return in_nats_an_action(objective.outer_loss(seen(params, batch), tuned), batch.episodes)
+
+    def loss(params: PyTree, tuned: PyTree, batch: Batch) -> tuple[Scalar, Terms]:
+        sample = seen(params, batch)
+        found = objective.inner_loss(sample, tuned)
+        found = found if tuned else found + objective.outer_loss(sample, tuned)
+        return in_nats_an_action(found, batch.episodes), summed(sample.terms)
+
+    batch = mini_batch(task, training, state.step, ORDER, NOISE)
+    tuned, tuner_state = cast(Tuned, state.tuned), state.tuner_state
+    if tuned:
+        held = mini_batch(task, validation, state.step, HELD_ORDER, HELD_NOISE)
+        found = outer_gradient(
+            lambda params, tuned: inner(params, tuned, batch),
+            lambda params, tuned: outer(params, tuned, held),
+            objective.inner_rate,
+        )(state.params, tuned)
+        updates, tuner_state = tuner.update(found, tuner_state, tuned)
+        tuned = cast(Tuned, optax.apply_updates(tuned, updates))
+    (value, terms), grads = jax.value_and_grad(loss, has_aux=True)(state.params, tuned, batch)
+    updates, opt_state = optimiser.update(grads, state.opt_state, state.params)
+    state = state._replace(
+        params=optax.apply_updates(state.params, updates),
+        opt_state=opt_state,
+        tuned=tuned,
+        tuner_state=tuner_state,
+        step=state.step + 1,
+    )
+    return state, Trace(loss=value, terms=terms, watched=objective.watched(tuned))
+
+
+def summed(terms: Terms) -> Terms:
+    """Nats an episode, over draws and the mini-batch."""
+    return Terms(
+        recon=terms.recon.mean(),
+        kl_joint=terms.kl_joint.sum(-1).mean(),
+        kl_local=terms.kl_local.sum((-2, -1)).mean(),
+    )
+
+
+def first_state(params: PyTree, opt_state: PyTree, tuned: PyTree, tuner_state: PyTree) -> TrainState:
+    """The state before the first step."""
+    return TrainState(
+        params=params,
+        opt_state=opt_state,
+        tuned=tuned,
+        tuner_state=tuner_state,
+        step=jnp.zeros((), jnp.int32),
+        best=params,
+        best_bound=jnp.full((), -jnp.inf),
+        best_step=jnp.zeros((), jnp.int32),
+        stale_cycles=jnp.zeros((), jnp.int32),
+        finished=jnp.zeros((), bool),
+    )
