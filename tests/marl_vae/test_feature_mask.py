@@ -60,8 +60,11 @@ def transplanted(narrow: HierarchicalVAE, wide: HierarchicalVAE, choices: int) -
     return nnx.merge(graph, jax.tree.map(put, nnx.split(narrow)[1], own))
 
 
-CASES = {"concat": (ActionSpec("continuous", 2), "concat"), "pool": (ActionSpec("continuous", 2), "pool")}
-CASES["discrete"] = (ActionSpec("discrete", 5), "concat")
+CASES = {
+    "concat": (ActionSpec("continuous", 2), "concat"),
+    "pool": pytest.param(ActionSpec("continuous", 2), "pool", marks=pytest.mark.slow),
+    "discrete": (ActionSpec("discrete", 5), "concat"),
+}
 
 
 @pytest.mark.parametrize(("action", "team"), CASES.values(), ids=CASES)

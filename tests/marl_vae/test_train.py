@@ -33,7 +33,7 @@ def same(a, b) -> bool:
     return all(np.array_equal(np.asarray(x), np.asarray(y)) for x, y in leaves)
 
 
-@pytest.mark.parametrize(("moment", "step"), [("row", 30), ("saved", 45)])
+@pytest.mark.parametrize(("moment", "step"), [("row", 30), pytest.param("saved", 45, marks=pytest.mark.slow)])
 def test_a_killed_run_ends_where_a_whole_one_does(whole, tmp_path: Path, moment: str, step: int) -> None:
     command = [sys.executable, "-m", "tests.marl_vae.tiny_task", str(tmp_path), moment, str(step)]
     killed = subprocess.run(command, capture_output=True)
