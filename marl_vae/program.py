@@ -111,11 +111,8 @@ def one_step(
         net = nnx.merge(graph, params)
         return sampled(objective, net, scale, batch.episodes, batch.rows, beta=weights, key=batch.key)
 
-    def inner(params: PyTree, tuned: PyTree, batch: Batch) -> Scalar:
-        return in_nats_an_action(objective.inner_loss(seen(params, batch), tuned), batch.episodes)
-
-    def outer(params: PyTree, tuned: PyTree, batch: Batch) -> Scalar:
-        return in_nats_an_action(objective.outer_loss(seen(params, batch), tuned), batch.episodes)
+    def alone(level: Callable, batch: Batch) -> Callable[[PyTree, PyTree], Scalar]:
+        return lambda params, tuned: in_nats_an_action(level(seen(params, batch), tuned), batch.episodes)
 
     def loss(params: PyTree, tuned: PyTree, batch: Batch) -> tuple[Scalar, Terms]:
         sample = seen(params, batch)
@@ -127,12 +124,9 @@ def one_step(
     tuned, tuner_state = cast(Tuned, state.tuned), state.tuner_state
     if tuned:
         held = mini_batch(task, validation, state.step, HELD_ORDER, HELD_NOISE)
-        found = outer_gradient(
-            lambda params, tuned: inner(params, tuned, batch),
-            lambda params, tuned: outer(params, tuned, held),
-            objective.inner_rate,
-        )(state.params, tuned)
-        updates, tuner_state = tuner.update(found, tuner_state, tuned)
+        inner, outer = alone(objective.inner_loss, batch), alone(objective.outer_loss, held)
+        slope = outer_gradient(inner, outer, objective.inner_rate)(state.params, tuned)
+        updates, tuner_state = tuner.update(slope, tuner_state, tuned)
         tuned = cast(Tuned, optax.apply_updates(tuned, updates))
     (value, terms), grads = jax.value_and_grad(loss, has_aux=True)(state.params, tuned, batch)
     updates, opt_state = optimiser.update(grads, state.opt_state, state.params)

@@ -29,11 +29,11 @@ class Native:
     missing = ()
     xp = np
 
-    def __init__(self, body: Body, n_envs: int, threads: int):
+    def __init__(self, body: Body, model: mujoco.MjModel, n_envs: int, threads: int):
         self.body = body
         self.n_envs = n_envs
         self.notes = {"islands": "off: every body is one, the results are the same bit for bit, and it is faster"}
-        self.model = load_model(body)
+        self.model = model
         self.model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_ISLAND
         self.data = [mujoco.MjData(self.model) for _ in range(n_envs)]
         self.start = (self.data[0].qpos.copy(), self.data[0].qvel.copy())
@@ -122,7 +122,8 @@ def open_here(body: Body, n_envs: int, threads: int = 0) -> Native:
     """The engine; 0 threads means one a processor that this process may use."""
     if threads < 0:
         raise InputError(f"engine native: threads is {threads}; it must not be negative (0: one a processor).")
-    one = mujoco.MjData(load_model(body)).nbuffer
+    model = load_model(body)
+    one = mujoco.MjData(model).nbuffer
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if n_envs * one > memory:
         raise InputError(
@@ -130,4 +131,4 @@ def open_here(body: Body, n_envs: int, threads: int = 0) -> Native:
             f"{memory / 1e9:.0f} GB of memory here. Take fewer: learner.envs a training seed of a shard when learning, "
             f"recording.episodes when recording."
         )
-    return Native(body, n_envs, threads or len(os.sched_getaffinity(0)))
+    return Native(body, model, n_envs, threads or len(os.sched_getaffinity(0)))
