@@ -40,7 +40,7 @@ def main() -> None:
             run = Path(folder)
             schedule = Schedule(joint=Cyclical(maximum=joint), local=Cyclical(maximum=local))
             task = Task(Model(), dims, found.features, BetaBound(), schedule, Train(), digest(DATA))
-            state = fit(parts[0], parts[1], task, run, lambda row: None)
+            (state,) = fit(parts[0], parts[1], task, run, lambda row: None)
             latents, untrained = load(run).embed(found.batch), load_untrained(run, seed=0).embed(found.batch)
             test = load(run).embed(parts[2])
             spread = load(run).elbo(parts[2], key=jax.random.key(0)).kl_joint.sum(-1).mean()

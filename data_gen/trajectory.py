@@ -106,6 +106,34 @@ class Dataset(NamedTuple):
         return np.flatnonzero(self.split == SPLITS.index(name)).astype(np.int32)
 
 
+def select(found: Dataset, rows: Int32[np.ndarray, " K"]) -> Dataset:
+    """The given episodes with all that is known of them."""
+    return found._replace(
+        batch=take(found.batch, rows),
+        rows=RowIndex(*(field[rows] for field in found.rows)),
+        outcomes=Outcomes(*(field[rows] for field in found.outcomes)),
+        labels=found.labels._replace(values={name: value[rows] for name, value in found.labels.values.items()}),
+        hand=found.hand._replace(values=found.hand.values[rows]),
+        split=found.split[rows],
+    )
+
+
+def seen_rows(found: Dataset, hold_out: list[int]) -> Int32[np.ndarray, " K"]:
+    """Episodes of all checkpoints but those held out; InputError where a split would lose every episode."""
+    unknown = sorted(set(hold_out) - set(found.rows.checkpoint.tolist()))
+    if unknown:
+        raise InputError(
+            f"train.hold_out: the data set has no checkpoint {unknown[0]}; it has "
+            f"{np.unique(found.rows.checkpoint).tolist()}."
+        )
+    seen = ~np.isin(found.rows.checkpoint, hold_out)
+    for number, name in enumerate(SPLITS):
+        here = found.split == number
+        if here.any() and not (here & seen).any():
+            raise InputError(f"train.hold_out={hold_out} leaves no {name} episode; hold out fewer checkpoints.")
+    return np.flatnonzero(seen).astype(np.int32)
+
+
 def take(batch: TrajectoryBatch, rows: Int32[np.ndarray, " K"]) -> TrajectoryBatch:
     """The given rows of every field."""
     return TrajectoryBatch(*(field[rows] for field in batch))

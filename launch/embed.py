@@ -5,20 +5,16 @@ from pathlib import Path
 
 from data_gen.storage.store import read_group, write_group
 from data_gen.trajectory import SPLITS, Dataset, TrajectoryBatch
-from launch.log import NoLogger
 from launch.progress import progress
 from launch.rundir import provenance
 from marl_vae import load
 from marl_vae.diagnostics.usage import Usage, usage
-from marl_vae.diagnostics.words import sentences
 from marl_vae.embed import as_arrays
 from marl_vae.files import write_text
 
 
-def embed(
-    run: Path, found: Dataset, parts: list[TrajectoryBatch], chosen: dict, seeds: dict[str, int], logger: NoLogger
-) -> bool:
-    """Embed with the chosen model and print how the latents are used; False where its embeddings are there already."""
+def embed(run: Path, found: Dataset, parts: list[TrajectoryBatch], chosen: dict, seeds: dict[str, int]) -> bool:
+    """Embed with the chosen model and measure how its latents are used; False where that was done before."""
     target, used = run / "embeddings", run / "usage.json"
     fresh = not (target.exists() and used.exists() and read_group(target)[1]["chosen"] == chosen)
     if fresh:
@@ -29,9 +25,6 @@ def embed(
         arrays = as_arrays(model.embed(found.batch), found.rows, found.split)
         note = {"alpha": "z_alpha is taken at the mean of z_omega", "splits": list(SPLITS), "chosen": chosen}
         write_group(target, arrays, {**note, "provenance": provenance(seeds)}, replace=True)
-    figures = read_usage(run)
-    logger.summary(figures._asdict())
-    print("\n".join(sentences(figures)))
     return fresh
 
 

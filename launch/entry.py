@@ -23,7 +23,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from data_gen.trajectory import InputError
 from launch.schema import CONF, register, typed
-from marl_vae.train import TrainingDiverged
+from marl_vae.member import TrainingDiverged
 
 GROUP_OPTION = r"Could not find '([^']+)'.*Available options in '([^']+)': (.*?)(?: Config search.*)?$"
 NO_GROUP = r"Could not override '([^']+)'. (?:No match in the defaults list|Did you mean to override)"

@@ -3,37 +3,56 @@
 from pathlib import Path
 
 from data_gen.storage.dataset import digest, read_dataset
-from data_gen.trajectory import SPLITS, take
-from launch.embed import embed
+from data_gen.trajectory import SPLITS, seen_rows, select, take
+from launch.embed import embed, read_usage
 from launch.entry import enter, run_folder
 from launch.log import NoLogger, logging_to
 from launch.progress import progress
 from launch.rundir import claim
 from launch.schema import Training
+from marl_vae.diagnostics.words import sentences
 from marl_vae.metrics import describe
 from marl_vae.model import Dims
 from marl_vae.task import Task
-from marl_vae.train import fit
+from marl_vae.train import fit, folders
 
 
 def train(cfg: Training, run: Path, logger: NoLogger) -> bool:
     """Fit, embed, and say whether the latents are used; False where all of that was done before."""
     root = data_folder(cfg, run)
     found = read_dataset(root)
-    parts = [take(found.batch, found.rows_of(name)) for name in SPLITS]
+    seen = select(found, seen_rows(found, cfg.train.hold_out))
+    parts = [take(seen.batch, seen.rows_of(name)) for name in SPLITS]
     dims = Dims(agents=found.batch.obs.shape[2], obs=found.batch.obs.shape[3], action=found.action)
     latest = {}
     with progress("train") as tell:
 
         def show(row: dict) -> None:
-            latest.update(row)
-            logger.metrics(row)
+            seed = row.pop("seed")
+            if seed == cfg.train.seed:
+                latest.update(row)
+            logger.metrics(row if seed == cfg.train.seed else of_seed(seed, row))
             tell(row["step"] / cfg.train.steps, describe(latest))
 
         task = Task(cfg.model, dims, found.features, cfg.objective, cfg.schedule, cfg.train, digest(root))
-        state = fit(parts[0], parts[1], task, run, show)
-    chosen = {"step": int(state.best_step), "val_bound": float(state.best_bound), "data": task.data}
-    return embed(run, found, parts, chosen, seeds(cfg), logger)
+        states = fit(parts[0], parts[1], task, run, show)
+    fresh = []
+    for place, alone, state in zip(folders(run, cfg.train), cfg.train.alone(), states, strict=True):
+        chosen = {"step": int(state.best_step), "val_bound": float(state.best_bound), "data": task.data}
+        fresh.append(embed(place, found, parts, chosen, {"train": alone.seed}))
+        figures = read_usage(place)
+        if place == run:
+            logger.summary(figures._asdict())
+            print("\n".join(sentences(figures)))
+        else:
+            logger.summary(of_seed(alone.seed, figures._asdict()))
+            print(f"encoder seed {alone.seed}: {figures.verdict} ({figures.decided_by})")
+    return any(fresh)
+
+
+def of_seed(seed: int, row: dict) -> dict:
+    """A row of a further encoder seed, named so that it does not cover the first one's."""
+    return {name if name == "step" else f"seed_{seed}/{name}": value for name, value in row.items()}
 
 
 def data_folder(cfg: Training, run: Path) -> Path:
@@ -42,7 +61,7 @@ def data_folder(cfg: Training, run: Path) -> Path:
 
 
 def seeds(cfg: Training) -> dict[str, int]:
-    """The seed that training uses."""
+    """The seed that training starts counting from."""
     return {"train": cfg.train.seed}
 
 
@@ -61,7 +80,7 @@ def sections(cfg: Training) -> dict:
 def main(cfg: Training) -> None:
     """Run the stage in its own folder."""
     run = run_folder(cfg.runs, cfg.name)
-    read_dataset(data_folder(cfg, run))
+    seen_rows(read_dataset(data_folder(cfg, run)), cfg.train.hold_out)
     with claim(run, sections(cfg), seeds(cfg)), logging_to(cfg.logger, run, cfg.name) as logger:
         train(cfg, run, logger)
 

@@ -72,20 +72,20 @@ class Checkpoints:
         )
         self._manager.save(int(state.step), args=args)
 
-    def restore(self, like: TrainState) -> TrainState:
-        """The newest state, with the structure and dtypes of `like`."""
+    def restore(self, like: TrainState, step: int | None = None) -> TrainState:
+        """The state of a step, or the newest, with the structure and dtypes of `like`."""
         last, best = _split(like)
-        found = self._read(last=last, best={"params": best, "scale": _abstract_scale(self.directory)})
+        found = self._read(step, last=last, best={"params": best, "scale": _abstract_scale(self.directory)})
         state = jax.tree.unflatten(jax.tree.structure(like._replace(best=None)), jax.tree.leaves(found["last"]))
         return state._replace(best=found["best"]["params"])
 
     def restore_best(self, params: PyTree) -> tuple[PyTree, Normaliser]:
         """The chosen model's parameters, with the structure of `params`, and its scales."""
-        found = self._read(best={"params": params, "scale": _abstract_scale(self.directory)})
+        found = self._read(None, best={"params": params, "scale": _abstract_scale(self.directory)})
         return found["best"]["params"], Normaliser(**found["best"]["scale"])
 
-    def _read(self, **templates: PyTree) -> dict[str, PyTree]:
-        step = self.latest()
+    def _read(self, step: int | None, **templates: PyTree) -> dict[str, PyTree]:
+        step = self.latest() if step is None else step
         if step is None:
             raise InputError(f"{self.directory} holds no whole checkpoint; train the run first.")
         args = {name: ocp.args.StandardRestore(_abstract(template)) for name, template in templates.items()}

@@ -90,6 +90,11 @@ class HierarchicalVAE(nnx.Module):
         )
         return joint, local.reshape(b, n, -1)
 
+    def team_features(self, scale: Normaliser, batch: TrajectoryBatch) -> Float[Array, "B F"]:
+        """What the team's encoder alone keeps; the first of `features`."""
+        step = jnp.concatenate([scaled_obs(scale, batch), scaled_actions(scale, batch)], axis=-1)
+        return self.team_encoder(self._team_input(step, batch.mask), batch.mask.any(-1))
+
     def _team_input(self, step: Float[Array, "B T N D"], mask) -> Float[Array, "B T _"]:
         present = mask[..., None].astype(step.dtype)
         if self.config.team == "concat":

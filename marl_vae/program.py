@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from functools import partial
+from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 import optax
 from flax import nnx
-from jaxtyping import Array, Int, PRNGKeyArray, PyTree, Scalar
+from jaxtyping import Array, Int, PRNGKeyArray, PyTree, Scalar, UInt32
 
 from data_gen.trajectory import TrajectoryBatch
 from marl_vae.batching import epoch_rows, rows_on_device
@@ -36,11 +37,12 @@ class Trace(NamedTuple):
 class Program(NamedTuple):
     """Functions of params and states, which are pytrees of arrays; each compiles once.
 
-    `advance` takes the training episodes, and the validation episodes by which an objective may tune its weights.
+    `start` gives a state for each seed, `advance` takes them many steps on; it is given the training episodes, and the
+    validation episodes by which an objective may tune its weights.
     """
 
-    start: Callable[[], TrainState]
-    advance: Callable[[TrainState, TrajectoryBatch, TrajectoryBatch], tuple[TrainState, Trace]]
+    start: Callable[[], list[TrainState]]
+    advance: Callable[[list[TrainState], TrajectoryBatch, TrajectoryBatch], tuple[list[TrainState], list[Trace]]]
     noise: Callable[[PRNGKeyArray, int], Noise]
     terms: Callable[[PyTree, TrajectoryBatch, Any], Terms]
     embed: Callable[[PyTree, TrajectoryBatch], Any]
@@ -56,24 +58,55 @@ class Batch(NamedTuple):
 
 def make_program(task: Task, scale: Normaliser, n_training: int) -> Program:
     """Bind the static settings and the number of training episodes."""
-    model = HierarchicalVAE(task.model, task.dims, rngs=nnx.Rngs(params=jax.random.key(task.train.seed)))
-    graph, params = nnx.split(model)
+    seeds = [one.seed for one in task.train.alone()]
+    models = [HierarchicalVAE(task.model, task.dims, rngs=nnx.Rngs(params=jax.random.key(seed))) for seed in seeds]
+    graph, params = nnx.split(models[0])
     tuned = task.objective.tuned(n_training)
     optimiser, tuner = optimisers(task)
-    step = partial(one_step, task, scale, graph)
 
-    def advance(state: TrainState, training: TrajectoryBatch, validation: TrajectoryBatch):
-        return jax.lax.scan(
-            lambda state, _: step(state, training, validation), state, length=task.train.steps_per_dispatch
-        )
+    def start() -> list[TrainState]:
+        fresh = [nnx.split(model)[1] for model in models]
+        return [first_state(one, optimiser.init(one), tuned, tuner.init(tuned) if tuned else ()) for one in fresh]
 
     return Program(
-        start=lambda: first_state(params, optimiser.init(params), tuned, tuner.init(tuned) if tuned else ()),
-        advance=jax.jit(advance),
+        start=start,
+        advance=jax.jit(partial(advance, partial(many_steps, task, scale, graph), seeds)),
         noise=lambda key, size: make_noise(key, nnx.merge(graph, params), size),
         terms=jax.jit(lambda params, batch, noise: bound_terms(nnx.merge(graph, params), scale, batch, noise)),
         embed=jax.jit(lambda params, batch: embeddings(nnx.merge(graph, params), scale, batch)),
     )
+
+
+def advance(
+    many: Callable, seeds: list[int], states: list[TrainState], training: TrajectoryBatch, validation: TrajectoryBatch
+) -> tuple[list[TrainState], list[Trace]]:
+    """Every seed's state many steps on; side by side where there are several, and one that has finished is held."""
+    if len(states) == 1:
+        state, trace = many(seeds[0], states[0], training, validation)
+        return [state], [trace]
+
+    def unless_finished(seed: UInt32[Array, ""], state: TrainState) -> tuple[TrainState, Trace]:
+        moved, trace = many(seed, state, training, validation)
+        return jax.tree.map(partial(jnp.where, state.finished), state, moved), trace
+
+    together = jax.tree.map(lambda *parts: jnp.stack(parts), *states)
+    found = jax.vmap(unless_finished)(jnp.asarray(seeds, jnp.uint32), together)
+    moved, traces = ([jax.tree.map(itemgetter(i), part) for i in range(len(seeds))] for part in found)
+    return moved, traces
+
+
+def many_steps(
+    task: Task,
+    scale: Normaliser,
+    graph: nnx.GraphDef,
+    seed: int | UInt32[Array, ""],
+    state: TrainState,
+    training: TrajectoryBatch,
+    validation: TrajectoryBatch,
+) -> tuple[TrainState, Trace]:
+    """The steps of one dispatch."""
+    step = partial(one_step, task, scale, graph, seed)
+    return jax.lax.scan(lambda state, _: step(state, training, validation), state, length=task.train.steps_per_dispatch)
 
 
 def optimisers(task: Task) -> tuple[optax.GradientTransformation, optax.GradientTransformation]:
@@ -82,14 +115,16 @@ def optimisers(task: Task) -> tuple[optax.GradientTransformation, optax.Gradient
     return of_networks, optax.adam(task.objective.outer_rate)
 
 
-def key_of(seed: int, use: int) -> PRNGKeyArray:
+def key_of(seed: int | UInt32[Array, ""], use: int) -> PRNGKeyArray:
     """A stream of random numbers for each use in a training run."""
     return jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), 1), use)
 
 
-def mini_batch(task: Task, data: TrajectoryBatch, step: Int[Array, ""], order: int, noise: int) -> Batch:
+def mini_batch(
+    size: int, seed: int | UInt32[Array, ""], data: TrajectoryBatch, step: Int[Array, ""], order: int, noise: int
+) -> Batch:
     """The mini-batch of a step."""
-    seed, size = task.train.seed, min(task.train.batch, len(data.mask))
+    size = min(size, len(data.mask))
     rows = epoch_rows(key_of(seed, order), step, len(data.mask), size)
     return Batch(rows_on_device(data, rows), rows, jax.random.fold_in(key_of(seed, noise), step))
 
@@ -98,6 +133,7 @@ def one_step(
     task: Task,
     scale: Normaliser,
     graph: nnx.GraphDef,
+    seed: int | UInt32[Array, ""],
     state: TrainState,
     training: TrajectoryBatch,
     validation: TrajectoryBatch,
@@ -120,10 +156,10 @@ def one_step(
         found = found if tuned else found + objective.outer_loss(sample, tuned)
         return in_nats_an_action(found, batch.episodes), summed(sample.terms)
 
-    batch = mini_batch(task, training, state.step, ORDER, NOISE)
+    batch = mini_batch(task.train.batch, seed, training, state.step, ORDER, NOISE)
     tuned, tuner_state = cast(Tuned, state.tuned), state.tuner_state
     if tuned:
-        held = mini_batch(task, validation, state.step, HELD_ORDER, HELD_NOISE)
+        held = mini_batch(task.train.batch, seed, validation, state.step, HELD_ORDER, HELD_NOISE)
         inner, outer = alone(objective.inner_loss, batch), alone(objective.outer_loss, held)
         slope = outer_gradient(inner, outer, objective.inner_rate)(state.params, tuned)
         updates, tuner_state = tuner.update(slope, tuner_state, tuned)

@@ -4,25 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Scalar
-
 from data_gen.trajectory import TrajectoryBatch, check_batch, check_features, to_device
-from marl_vae.batching import in_pieces
-from marl_vae.bound import bound
 from marl_vae.checkpoint import Checkpoints, Description, TrainState, write_description
-from marl_vae.diagnostics.units import active_units
-from marl_vae.metrics import MetricsLog
+from marl_vae.member import Member, TrainingDiverged
 from marl_vae.normalise import fit_normaliser
-from marl_vae.program import VALIDATION, Program, Trace, key_of, make_program
-from marl_vae.schedule import beta, ends_cycle
+from marl_vae.program import make_program
+from marl_vae.schedule import ends_cycle
 from marl_vae.task import Task, Train
-
-
-class TrainingDiverged(RuntimeError):
-    """A term of the bound stopped being finite; the last good checkpoint stays."""
 
 
 def fit(
@@ -31,112 +19,72 @@ def fit(
     task: Task,
     run: Path,
     report: Callable[[dict[str, Any]], None],
-) -> TrainState:
-    """Train into `run/checkpoints` and `run/metrics.jsonl`, going on from the newest checkpoint there.
+) -> list[TrainState]:
+    """Train every seed into `checkpoints` and `metrics.jsonl` of its folder, going on from the newest checkpoint there.
 
-    Raises InputError for unusable data or a folder of another task, TrainingDiverged for a non-finite term.
+    Each of the `folders` then holds what training with that seed alone leaves. Raises InputError for unusable data or a
+    folder of another task, TrainingDiverged for a non-finite term.
     """
     cfg, dims = task.train, task.dims
     for name, batch in (("training episodes", training), ("validation episodes", validation)):
         check_batch(batch, dims.action, name)
         check_features(batch, task.features, dims.action, name)
-    settings = {
-        "train": vars(cfg),
+    places, alone = folders(run, cfg), [task._replace(train=train) for train in cfg.alone()]
+    for place, one in zip(places, alone, strict=True):
+        write_description(place / "checkpoints", Description(task.model, dims, settings_of(one), task.data))
+    scale = fit_normaliser(training, dims.action, task.features)
+    program = make_program(task, scale, len(training.mask))
+    kept = [Checkpoints(place / "checkpoints") for place in places]
+    states, data = resumed(kept, program.start()), (to_device(training), to_device(validation))
+    members = [Member(*each, program, validation, report) for each in zip(places, alone, states, strict=True)]
+    going = [i for i, state in enumerate(states) if not state.finished]
+    try:
+        for step in range(min((int(states[i].step) for i in going), default=0), cfg.steps, cfg.steps_per_dispatch):
+            if not going:
+                break
+            after = step + cfg.steps_per_dispatch
+            states, traces = program.advance(states, *data)
+            for i in going:
+                members[i].tell(after, traces[i])
+            ends = ends_cycle(task.schedule.joint, step, after, cfg.steps)
+            if ends or after % cfg.eval_every == 0:
+                for i in going:
+                    states[i] = members[i].judge(states[i], after, ends)
+                for i in going:
+                    kept[i].save(states[i], scale)
+                going = [i for i in going if not states[i].finished]
+    except TrainingDiverged as error:
+        last = kept[0].latest()
+        what = "No checkpoint was written yet." if last is None else f"The checkpoint of step {last} is kept."
+        raise TrainingDiverged(f"{error} {what}") from None
+    finally:
+        for member in members:
+            member.close()
+    return states
+
+
+def folders(run: Path, cfg: Train) -> list[Path]:
+    """Where each seed's training lives: the first in the run's own folder, the others in `seed_<number>` below it."""
+    return [run, *(run / f"seed_{alone.seed}" for alone in cfg.alone()[1:])]
+
+
+def settings_of(task: Task) -> dict[str, Any]:
+    """All that decides how one seed's training goes; not how many others stand beside it."""
+    return {
+        "train": {name: value for name, value in vars(task.train).items() if name != "seeds"},
         "objective": {"name": type(task.objective).__name__, **vars(task.objective)},
         "joint": vars(task.schedule.joint),
         "local": vars(task.schedule.local),
     }
-    write_description(run / "checkpoints", Description(task.model, dims, settings, task.data))
-    scale = fit_normaliser(training, dims.action, task.features)
-    program = make_program(task, scale, len(training.mask))
-    checkpoints, state = Checkpoints(run / "checkpoints"), program.start()
-    if checkpoints.latest() is not None:
-        state = checkpoints.restore(state)
-    log, data = MetricsLog(run / "metrics.jsonl", int(state.step)), (to_device(training), to_device(validation))
-    judge = _judge(program, validation, task)
-    waiting: list[tuple[int, Trace]] = []
-    try:
-        for step in range(int(state.step), cfg.steps, cfg.steps_per_dispatch):
-            if bool(state.finished):
-                break
-            after = step + cfg.steps_per_dispatch
-            state, trace = program.advance(state, *data)
-            _tell(waiting, task, log, report)
-            waiting.append((after, trace))
-            ends = ends_cycle(task.schedule.joint, step, after, cfg.steps)
-            if ends or after % cfg.eval_every == 0:
-                state, extra = judge(state, after, ends)
-                _tell(waiting, task, log, report, extra)
-                checkpoints.save(state, scale)
-    except TrainingDiverged as error:
-        kept = checkpoints.latest()
-        what = "No checkpoint was written yet." if kept is None else f"The checkpoint of step {kept} is kept."
-        raise TrainingDiverged(f"{error} {what}") from None
-    finally:
-        log.close()
-    return state
 
 
-def _tell(waiting, task, log, report, extra=None) -> None:
-    """Read the metrics of dispatches that are done, check them, and pass them on."""
-    while waiting:
-        step, trace = waiting.pop(0)
-        row = _row(step, jax.tree.map(np.asarray, trace), task) | (extra or {})
-        log.append(row)
-        report(row)
-
-
-def _row(step: int, trace: Trace, task: Task) -> dict[str, Any]:
-    first = step - len(trace.loss)
-    rates = "objective.inner_rate, objective.outer_rate, " if trace.watched else ""
-    for name, values in {**trace.watched, **trace.terms._asdict(), "loss": trace.loss}.items():
-        wrong = np.flatnonzero(~np.isfinite(values))
-        if len(wrong):
-            raise TrainingDiverged(
-                f"{name} became {values[wrong[0]]} at step {first + int(wrong[0])}. Lower "
-                f"{rates}train.learning_rate or train.clip under another name=, or look for extreme values in the data."
-            )
-    recon, joint, local = (float(values.mean()) for values in trace.terms)
-    levels = {"omega": task.schedule.joint, "alpha": task.schedule.local}
-    weights = {f"beta_{name}": float(beta(level, step - 1, task.train.steps)) for name, level in levels.items()}
-    return {
-        "step": step,
-        **weights,
-        "loss": float(trace.loss.mean()),
-        "train_bound": recon - joint - local,
-        "recon": recon,
-        "kl_omega": joint,
-        "kl_alpha": local,
-        **{name: float(values[-1]) for name, values in trace.watched.items()},
-    }
-
-
-def _judge(
-    program: Program, validation: TrajectoryBatch, task: Task
-) -> Callable[[TrainState, int, bool], tuple[TrainState, dict[str, Any]]]:
-    """The validation bound at β = 1 with noise fixed for the whole run, and what follows from it at a cycle's end."""
-    noise = program.noise(key_of(task.train.seed, VALIDATION), len(validation.mask))
-    noise = jax.tree.map(np.asarray, noise)
-
-    def judge(state: TrainState, step: int, ends: bool) -> tuple[TrainState, dict[str, Any]]:
-        terms = in_pieces(lambda batch, noise: program.terms(state.params, batch, noise), validation, noise)
-        latents = in_pieces(lambda batch: program.embed(state.params, batch), validation)
-        value = float(bound(terms, 1.0, 1.0).mean())
-        units = active_units(latents, validation.mask)
-        extra = {"val_bound": value, "active_omega": int(units.omega.sum()), "active_alpha": int(units.alpha.sum())}
-        state = compare(state, step, jnp.float32(value), task.train) if ends else state
-        return state, extra | ({"cycle_end": True, "best_step": int(state.best_step)} if ends else {})
-
-    return judge
-
-
-def compare(state: TrainState, step: int, value: Scalar, cfg: Train) -> TrainState:
-    """The state after a cycle that ended with this validation bound: the best model so far, and whether to stop."""
-    if value > state.best_bound:
-        state = state._replace(
-            best=state.params, best_bound=value, best_step=jnp.int32(step), stale_cycles=jnp.int32(0)
-        )
-    else:
-        state = state._replace(stale_cycles=state.stale_cycles + 1)
-    done = step >= cfg.steps or int(state.stale_cycles) >= cfg.patience
-    return state._replace(finished=jnp.asarray(done))
+def resumed(kept: list[Checkpoints], fresh: list[TrainState]) -> list[TrainState]:
+    """Each seed's newest state; those that still train go back to the newest step that all of them have kept."""
+    if any(one.latest() is None for one in kept):
+        return fresh
+    states = [one.restore(like) for one, like in zip(kept, fresh, strict=True)]
+    step = min((int(state.step) for state in states if not state.finished), default=0)
+    return [
+        state if state.finished or int(state.step) == step else one.restore(like, step)
+        for one, state, like in zip(kept, states, fresh, strict=True)
+    ]

@@ -40,6 +40,18 @@ def displacement(actions: Float[Array, "*S 2"] | Int[Array, "*S"], kind: str, ma
     return max_step * actions / jnp.maximum(1.0, length)
 
 
+def translated(
+    actions: Float[np.ndarray, "*S 2"] | Int[np.ndarray, "*S"], kind: str, wanted: str
+) -> Float[np.ndarray, "*S 2"] | Int[np.ndarray, "*S"]:
+    """Actions of one kind as the other kind that moves an agent alike: the direction, or the nearest of the nine."""
+    if kind == wanted:
+        return actions
+    if wanted == "continuous":
+        return DIRECTIONS[actions]
+    moved = np.asarray(displacement(jnp.asarray(actions), kind, 1.0))
+    return np.square(moved[..., None, :] - DIRECTIONS).sum(-1).argmin(-1).astype(np.int32)
+
+
 def move(
     position: Float[Array, "*S 2"], actions: Float[Array, "*S 2"] | Int[Array, "*S"], kind: str, max_step: float
 ) -> Float[Array, "*S 2"]:

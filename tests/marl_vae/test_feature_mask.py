@@ -219,7 +219,7 @@ def task(features: FeatureMask) -> Task:
 def test_padded_data_train_and_the_mask_is_kept_with_the_model(tmp_path: Path) -> None:
     """Column 3 of the actions and 5 and 6 of the observations are real for no agent, others for some."""
     padded, mask = widened(*uneven_batch(0, 40), WIDE, 4)
-    state = fit(padded, padded, task(mask), tmp_path, lambda row: None)
+    (state,) = fit(padded, padded, task(mask), tmp_path, lambda row: None)
     rows = read_metrics(tmp_path / "metrics.jsonl")
     assert len(rows) == 4 and all(np.isfinite(value) for row in rows for value in row.values())
     model = load(tmp_path)

@@ -248,7 +248,7 @@ def test_validation_episodes_distrust_episodes_that_are_noise(tmp_path) -> None:
     bad = bad._replace(actions=(3 * rng.normal(size=bad.actions.shape)).astype(np.float32))
     both = type(good)(*(np.concatenate(fields) for fields in zip(good, bad, strict=True)))
     task = tiny_task.task(TwoLevel(tune="episodes", outer_rate=0.2))
-    state = fit(both, styled_batch(1, 20), task, tmp_path, lambda row: None)
+    (state,) = fit(both, styled_batch(1, 20), task, tmp_path, lambda row: None)
     found = np.asarray(factors(state.tuned)["confidence"])
     assert found[40:].mean() < found[:40].mean() - 0.1, (found[:40].mean(), found[40:].mean())
 

@@ -14,10 +14,10 @@ from marl_vae import program
 from marl_vae.batching import epoch_rows, in_pieces
 from marl_vae.checkpoint import TrainState
 from marl_vae.embed import load, load_untrained
+from marl_vae.member import TrainingDiverged, compare
 from marl_vae.metrics import MetricsLog, read_metrics
 from marl_vae.schedule import beta
 from marl_vae.task import Train
-from marl_vae.train import TrainingDiverged, compare
 from tests.builders import styled_batch
 from tests.marl_vae import tiny_task
 

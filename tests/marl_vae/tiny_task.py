@@ -38,6 +38,10 @@ def task(objective: Objective, **changes) -> Task:
 
 
 def run(folder: Path, report=lambda row: None, objective: Objective = TINY, **changes) -> TrainState:
+    return run_seeds(folder, report, objective, **changes)[0]
+
+
+def run_seeds(folder: Path, report=lambda row: None, objective: Objective = TINY, **changes) -> list[TrainState]:
     return fit(styled_batch(0, 60), styled_batch(1, 20), task(objective, **changes), folder, report)
 
 
