@@ -72,13 +72,22 @@ class Probing:
 
 
 @dataclass
+class Generalising:
+    """`run` is the folder of a trained run, `other` a data set of its domain with the other kind of action."""
+
+    run: str = MISSING
+    other: str | None = None
+    probe: Probe = field(default_factory=Probe)
+
+
+@dataclass
 class Pipeline(Training, Generate):
     """Generate, train and probe in one run."""
 
     probe: Probe = field(default_factory=Probe)
 
 
-SCHEMAS = {"generate": Generate, "train": Training, "probe": Probing, "pipeline": Pipeline}
+SCHEMAS = {"generate": Generate, "train": Training, "probe": Probing, "generalise": Generalising, "pipeline": Pipeline}
 
 
 def typed(cfg: DictConfig) -> Any:

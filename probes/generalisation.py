@@ -1,0 +1,152 @@
+"""How far probes and bound carry: to episodes of checkpoints, or of a kind of action, that nothing was fitted on.
+
+B episodes, E encoder seeds.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int32
+
+from data_gen.trajectory import SPLITS, FeatureMask, Features, Labels, RowIndex, TrajectoryBatch
+from probes.bootstrap import draw_weights, interval, sample
+from probes.features import Encoded
+from probes.jobs import silent
+from probes.probe import Probe
+from probes.scores import Sums
+from probes.table import probe_table
+
+KNOWN = "test groups"
+COLUMNS = (
+    "scored_on label features probe metric value ci_low ci_high chance "
+    "zw_minus_this zw_minus_low zw_minus_high n_groups n_rows note"
+).split()
+
+
+class Evidence(NamedTuple):
+    """Episodes with what encoders and policies make of them.
+
+    `bound` is the bound at β = 1 and `latent_free` the log-likelihood of a policy without latents, both in nats an
+    episode, as log p(a | o).
+    """
+
+    batch: TrajectoryBatch
+    rows: RowIndex
+    split: Int32[np.ndarray, " B"]
+    labels: Labels
+    hand: Features
+    encoded: Encoded
+    bound: Float[np.ndarray, "E B"]
+    latent_free: Float[np.ndarray, " B"]
+
+
+def generalisation_table(
+    config: Probe,
+    features: FeatureMask,
+    known: Evidence,
+    others: dict[str, Evidence],
+    progress: Callable[[int, int], None] = silent,
+) -> pd.DataFrame:
+    """Rows like those of the probe table for each set of test episodes; columns are `COLUMNS`.
+
+    Probes, scales and the edges of quantile classes come from `known`'s training groups and are scored on its own test
+    groups and on the test groups of each of the `others`. The rows of the bound are nats an action of one agent.
+    """
+    asked, frames = {KNOWN: known, **others}, []
+    for number, (name, other) in enumerate(asked.items()):
+        both = joined(known, other)
+        table = probe_table(
+            config,
+            features=features,
+            batch=both.batch,
+            rows=both.rows,
+            split=both.split,
+            labels=both.labels,
+            hand=both.hand,
+            encoded=both.encoded,
+            progress=lambda done, total, number=number: progress(number * total + done, len(asked) * total),
+        )
+        frames.append(table.assign(scored_on=name)[table.level != "confound"])
+        frames.append(pd.DataFrame.from_records(bound_records(config, name, tested(other))))
+    return pd.concat(frames, ignore_index=True)[COLUMNS]
+
+
+def joined(known: Evidence, other: Evidence) -> Evidence:
+    """What probes are fitted and chosen on, from `known`, with the other's test episodes."""
+    first = chosen(known, known.split != SPLITS.index("test"))
+    second = tested(other)
+    parts = zip(first.encoded[:3], second.encoded[:3], strict=True)
+    return Evidence(
+        batch=TrajectoryBatch(*map(_concatenated, first.batch, second.batch)),
+        rows=RowIndex(*map(_concatenated, first.rows, second.rows)),
+        split=_concatenated(first.split, second.split),
+        labels=first.labels._replace(
+            values={
+                name: _concatenated(value, second.labels.values[name]) for name, value in first.labels.values.items()
+            }
+        ),
+        hand=first.hand._replace(values=_concatenated(first.hand.values, second.hand.values)),
+        encoded=Encoded(*(np.concatenate(part, axis=1) for part in parts)),
+        bound=np.concatenate([first.bound, second.bound], axis=1),
+        latent_free=_concatenated(first.latent_free, second.latent_free),
+    )
+
+
+def tested(found: Evidence) -> Evidence:
+    """The test episodes."""
+    return chosen(found, found.split == SPLITS.index("test"))
+
+
+def chosen(found: Evidence, keep: np.ndarray) -> Evidence:
+    """The given episodes."""
+    return Evidence(
+        batch=TrajectoryBatch(*(field[keep] for field in found.batch)),
+        rows=RowIndex(*(field[keep] for field in found.rows)),
+        split=found.split[keep],
+        labels=found.labels._replace(values={name: value[keep] for name, value in found.labels.values.items()}),
+        hand=found.hand._replace(values=found.hand.values[keep]),
+        encoded=Encoded(*(field[:, keep] for field in found.encoded[:3])),
+        bound=found.bound[:, keep],
+        latent_free=found.latent_free[keep],
+    )
+
+
+def bound_records(config: Probe, name: str, found: Evidence) -> list[dict]:
+    """The bound, the policy without latents, and what the model gains over it, with intervals over groups."""
+    codes = np.unique(found.rows.group, return_inverse=True)[1].ravel()
+    n_groups, actions = int(codes.max()) + 1, np.asarray(found.batch.mask).sum((1, 2)).astype(float)
+    weights = draw_weights(config.seed, name, n_groups, {len(found.bound)}, config.bootstrap)
+    free = np.broadcast_to(found.latent_free, found.bound.shape)
+    records = []
+    for label, values in (("bound", found.bound), ("latent_free", free), ("gain", found.bound - free)):
+        per_seed = [
+            (np.bincount(codes, weights=part, minlength=n_groups)[:, None] for part in (one, actions)) for one in values
+        ]
+        whole = sample([Sums(*sums) for sums in per_seed], weights)
+        low, high = interval(whole)
+        record = {"scored_on": name, "label": label, "features": "model", "probe": "", "metric": "nats_per_action"}
+        record |= {"value": whole.value, "ci_low": low, "ci_high": high}
+        records.append(
+            dict.fromkeys(COLUMNS, np.nan) | record | {"n_groups": n_groups, "n_rows": len(codes), "note": ""}
+        )
+    return records
+
+
+def format_generalisation(table: pd.DataFrame) -> str:
+    """Linear probes of z_omega and the bound, one line each, a column for each set of test episodes."""
+    shown = table[((table.features == "z_omega") & (table.probe == "linear")) | (table.features == "model")]
+    lines = [f"{'':24}" + "".join(f"{name:>26}" for name in shown.scored_on.unique())]
+    for label, rows in shown.groupby("label", sort=False):
+        cells = rows.set_index("scored_on").reindex(shown.scored_on.unique())
+        told = [
+            f"{row.value:.2f} [{row.ci_low:.2f}, {row.ci_high:.2f}]" if row.value == row.value else "not evaluated"
+            for row in cells.itertuples()
+        ]
+        lines.append(f"{label:24}" + "".join(f"{cell:>26}" for cell in told))
+    return "\n".join(lines)
+
+
+def _concatenated(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    return np.concatenate([first, second])
