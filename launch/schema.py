@@ -81,13 +81,36 @@ class Generalising:
 
 
 @dataclass
+class StudyDomain:
+    """Overrides of `launch.generate` (`data`, and `other` for the other kind of action) and of every training."""
+
+    data: list[str] = MISSING
+    labels: list[str] = MISSING
+    hold_out: list[int] = MISSING
+    train: list[str] = field(default_factory=list)
+    other: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Study:
+    """`search` and `schedules` name overrides of `launch.train`; `docs` is where study.md and its tables go."""
+
+    runs: str = "runs/study"
+    docs: str = "docs"
+    seeds: int = 5
+    search: dict[str, list[str]] = MISSING
+    schedules: dict[str, list[str]] = MISSING
+    domains: dict[str, StudyDomain] = MISSING
+
+
+@dataclass
 class Pipeline(Training, Generate):
     """Generate, train and probe in one run."""
 
     probe: Probe = field(default_factory=Probe)
 
 
-SCHEMAS = {"generate": Generate, "train": Training, "probe": Probing, "generalise": Generalising, "pipeline": Pipeline}
+SCHEMAS = {"generate": Generate, "train": Training, "probe": Probing, "generalise": Generalising, "study": Study, "pipeline": Pipeline}
 
 
 def typed(cfg: DictConfig) -> Any:
