@@ -110,7 +110,14 @@ class Pipeline(Training, Generate):
     probe: Probe = field(default_factory=Probe)
 
 
-SCHEMAS = {"generate": Generate, "train": Training, "probe": Probing, "generalise": Generalising, "study": Study, "pipeline": Pipeline}
+SCHEMAS = {
+    "generate": Generate,
+    "train": Training,
+    "probe": Probing,
+    "generalise": Generalising,
+    "study": Study,
+    "pipeline": Pipeline,
+}
 
 
 def typed(cfg: DictConfig) -> Any:

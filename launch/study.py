@@ -69,8 +69,12 @@ class Part:
     def train(self, kind: str, *overrides: str) -> Path:
         """A training on the domain's data; later overrides win."""
         self.steps.launch(
-            "train", f"name={self.name}/{kind}", f"runs={self.cfg.runs}", f"data={self.home / 'data'}",
-            *self.own.train, *overrides,
+            "train",
+            f"name={self.name}/{kind}",
+            f"runs={self.cfg.runs}",
+            f"data={self.home / 'data'}",
+            *self.own.train,
+            *overrides,
         )
         return self.home / kind
 
@@ -94,7 +98,9 @@ class Part:
             run, made = self.train(f"search/{arm}", *overrides), self.home / "search" / arm / "validation.csv"
             self.steps.once(["score on validation groups", str(run)], lambda run=run, made=made: self.score(run, made))
             table = pd.read_csv(made)
-            rows.append({"arm": arm, "overrides": " ".join(overrides), **mean_skill(table), **summary_of(read_usage(run))})
+            rows.append(
+                {"arm": arm, "overrides": " ".join(overrides), **mean_skill(table), **summary_of(read_usage(run))}
+            )
         return pd.DataFrame(rows)
 
     def score(self, run: Path, made: Path) -> None:

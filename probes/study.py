@@ -1,7 +1,5 @@
 """The study's tables and what they say, from the tables of its runs."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Int32

@@ -1,5 +1,6 @@
 """One kind of action as the other: what moves an agent stays the same."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -49,7 +50,9 @@ def test_a_direction_moves_as_its_vector_does() -> None:
     choices = np.arange(9, dtype=np.int32)
     vectors = translated(choices, "discrete", "continuous")
     np.testing.assert_allclose(
-        displacement(vectors, "continuous", 0.3), displacement(choices, "discrete", 0.3), atol=1e-7
+        displacement(jnp.asarray(vectors), "continuous", 0.3),
+        displacement(jnp.asarray(choices), "discrete", 0.3),
+        atol=1e-7,
     )
     np.testing.assert_array_equal(translated(vectors, "continuous", "discrete"), choices)
     np.testing.assert_array_equal(translated(3 * vectors[1:], "continuous", "discrete"), choices[1:])

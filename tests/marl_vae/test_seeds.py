@@ -27,13 +27,21 @@ def same(a, b) -> bool:
     return all(np.array_equal(np.asarray(x), np.asarray(y)) for x, y in leaves)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def quick():
+    """All of these programs are compiled alike, since bits are compared."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+
+
 @pytest.fixture(scope="module")
 def together(tmp_path_factory) -> tuple[Path, list[TrainState]]:
     folder = tmp_path_factory.mktemp("together")
     return folder, tiny_task.run_seeds(folder, seeds=2, **SHORT)
 
 
-@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("number", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_each_seed_ends_as_if_trained_alone(together, tmp_path: Path, number: int) -> None:
     folder, states = together
     place = folder if number == 0 else folder / "seed_4"
@@ -76,7 +84,7 @@ def test_seeds_interrupted_at_different_checkpoints_end_where_whole_ones_do(toge
 
 
 def test_a_finished_seed_is_held_while_the_others_go_on() -> None:
-    task, training = tiny_task.task(tiny_task.TINY, seeds=2), styled_batch(0, 60)
+    task, training = tiny_task.task(tiny_task.TINY, seeds=2, **SHORT), styled_batch(0, 60)
     scale = fit_normaliser(training, ActionSpec("continuous", 2), task.features)
     program = make_program(task, scale, 60)
     first, second = program.start()

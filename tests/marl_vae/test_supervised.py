@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from data_gen.trajectory import ActionSpec, all_real
+from data_gen.trajectory import ActionSpec, all_real, to_device
 from marl_vae import supervised
 from marl_vae.model import Dims, HierarchicalVAE, Model
 from marl_vae.normalise import fit_normaliser
@@ -50,6 +50,7 @@ def test_a_number_that_is_in_the_actions_is_learnt_in_its_own_units() -> None:
     assert np.abs(found[:, 0] - values[ROWS["test"]]).mean() < 1.5
 
 
+@pytest.mark.slow
 def test_neither_test_labels_nor_other_rows_matter() -> None:
     """Labels outside training and validation rows are replaced; every answer stays as it was."""
     values, changed = style(), style()
@@ -77,7 +78,7 @@ def test_the_validation_score_is_balanced_accuracy_or_r2() -> None:
 
 
 def test_team_features_are_the_first_of_all_features() -> None:
-    batch = styled_batch(0, 10)
+    batch = to_device(styled_batch(0, 10))
     scale = fit_normaliser(batch, ACTION, all_real(3, 2, ACTION))
     model = HierarchicalVAE(MODEL, DIMS, rngs=nnx.Rngs(0))
     np.testing.assert_allclose(model.team_features(scale, batch), model.features(scale, batch)[0], rtol=1e-6)

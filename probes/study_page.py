@@ -1,0 +1,111 @@
+"""docs/study.md and its tables: what the study found, written from the tables of its runs."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from probes.study import bars, best_arm, reached, schedule_verdict
+
+HEAD = """# What the joint latent holds: the study
+
+Made by `python -m launch.study` ({hours:.1f} hours in all; the same command goes on where it stopped). Every table is
+in `docs/study/` as CSV, with the commands and their seconds in `steps.csv`. Settings: `conf/study.yaml`. Encoder seeds
+0 to {last}; recording seed 0.
+"""
+SEARCH = """### Search, on validation groups alone
+
+Mean over labels of (value − chance) / (1 − chance) of the linear probe of z_ω: fitted on training groups, scored on
+validation groups, one encoder seed. No test group was looked at. Chosen: **{arm}**.
+"""
+BARS = """### Against the supervised ceiling and PCA, on test groups
+
+`of_ceiling` is the share of the ceiling's skill above chance. At least .90 of the ceiling: {ceiling}. Above PCA of the
+same width, paired, interval above zero: {pca}.
+"""
+EVERY = """Linear probes of every feature set:
+"""
+SCHEDULES = """### Cyclical, monotonic or constant β
+
+Mean (standard deviation) over {n} encoder seeds. {verdict}.
+"""
+USED = """### Decodable, and used by the policy
+
+`decodable` is the linear probe less chance, `used` the effect of swapping z_ω in the simulator, both with intervals
+(docs/intervention.md).
+"""
+CONCEPTS = """### Concepts
+"""
+CARRIED = """### Held-out checkpoint, and the other kind of action
+
+Linear probe of z_ω, and nats an action (docs/generalisation.md).
+"""
+
+
+def write_study(
+    docs: Path,
+    tables: dict[str, dict[str, pd.DataFrame]],
+    labels: dict[str, list[str]],
+    steps: pd.DataFrame,
+    seeds: int,
+) -> None:
+    """Write study.md and study/*.csv; a note written by hand in study/notes.md is put at its end."""
+    folder = docs / "study"
+    folder.mkdir(parents=True, exist_ok=True)
+    steps.to_csv(folder / "steps.csv", index=False)
+    parts = [HEAD.format(hours=steps.seconds.sum() / 3600, last=seeds - 1)]
+    for name, found in tables.items():
+        for kind, table in found.items():
+            table.round(4).to_csv(folder / f"{name}_{kind}.csv", index=False)
+        parts += [f"## {name}\n", *sections(found, labels[name])]
+    notes = folder / "notes.md"
+    parts += [notes.read_text()] if notes.exists() else []
+    (docs / "study.md").write_text("\n".join(parts))
+
+
+def sections(found: dict[str, pd.DataFrame], labels: list[str]) -> list[str]:
+    """The Markdown of one domain."""
+    search, bar = found["search"], bars(found["probes"], labels)
+    parts = [SEARCH.format(arm=best_arm(search)), markdown(search.drop(columns="verdict"))]
+    parts += [BARS.format(ceiling=reached(bar, "near_ceiling"), pca=reached(bar, "beats_pca")), markdown(bar)]
+    parts += [EVERY, markdown(by_features(found["probes"], labels))]
+    if len(found["schedules"]):
+        of_seeds = found["schedules"].drop(columns="verdict")
+        n = int(of_seeds.groupby("schedule").size().max())
+        parts += [SCHEDULES.format(n=n, verdict=schedule_verdict(of_seeds)), markdown(spread_of(of_seeds, "schedule"))]
+    parts += [USED, markdown(found["decodable_and_used"])]
+    parts += [CONCEPTS, markdown(found["concepts"])]
+    return parts + [CARRIED, markdown(by_sets(found["generalisation"]))]
+
+
+def by_features(probes: pd.DataFrame, labels: list[str]) -> pd.DataFrame:
+    """Values of the linear probe (and of the ceiling): a row a label, a column a feature set."""
+    rows = probes[probes.label.isin(labels) & probes.probe.isin(["linear", "end_to_end"])]
+    return rows.pivot_table(index="label", columns="features", values="value", sort=False).reset_index()
+
+
+def by_sets(carried: pd.DataFrame) -> pd.DataFrame:
+    """Values of z_omega's linear probe and of the bound: a row a label, a column a set of test episodes."""
+    rows = carried[((carried.features == "z_omega") & (carried.probe == "linear")) | (carried.features == "model")]
+    return rows.pivot_table(index="label", columns="scored_on", values="value", sort=False).reset_index()
+
+
+def spread_of(table: pd.DataFrame, by: str) -> pd.DataFrame:
+    """Mean (standard deviation) of every column over the rows of each group."""
+    groups = table.groupby(by, sort=False)
+    mean, std = groups.mean(), groups.std()
+    told = {column: [f"{m:.2f} ({s:.2f})" for m, s in zip(mean[column], std[column], strict=True)] for column in mean}
+    return pd.DataFrame({by: mean.index, **told})
+
+
+def markdown(table: pd.DataFrame) -> str:
+    """A table in GitHub's Markdown; numbers with three decimals at most."""
+    rows = [list(table.columns), ["---"] * len(table.columns)]
+    rows += [[_cell(value) for value in row] for row in table.itertuples(index=False)]
+    return "\n".join(f"| {' | '.join(map(str, row))} |" for row in rows) + "\n"
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float | np.floating):
+        return "" if np.isnan(value) else f"{value:.3g}"
+    return str(value).replace("|", "\\|").replace("\n", " ")
