@@ -18,6 +18,7 @@ from marl_vae.objectives import BetaBound
 from marl_vae.schedule import Cyclical, Schedule
 from marl_vae.task import Task, Train
 from marl_vae.train import fit
+from probes.features import Encoded
 from probes.probe import Probe
 from probes.table import probe_table
 
@@ -52,9 +53,7 @@ def main() -> None:
             split=found.split,
             labels=found.labels,
             hand=found.hand,
-            z_omega=latents.omega_mean,
-            z_alpha=latents.alpha_mean,
-            random_encoder=untrained.omega_mean,
+            encoded=Encoded(*(mean[None] for mean in (latents.omega_mean, latents.alpha_mean, untrained.omega_mean))),
         )
         own = table[table.features == "z_omega"].set_index("label").value
         units = int(active_units(test, parts[2].mask).omega.sum())

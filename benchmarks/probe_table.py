@@ -13,6 +13,7 @@ import pandas as pd
 from joblib.externals.loky import get_reusable_executor
 
 from data_gen.trajectory import ActionSpec, Features, Labels, LabelSpec, RowIndex, TrajectoryBatch, all_real
+from probes.features import Encoded
 from probes.probe import Probe
 from probes.table import probe_table
 
@@ -62,9 +63,11 @@ def planted(rng: np.random.Generator) -> dict:
         "split": np.repeat([0, 1, 2], [24, 8, 16])[seed].astype(np.int32),
         "labels": Labels(values=values, specs=specs),
         "hand": Features(values=view(rng, truth, 8, 1.0), names=tuple(f"f{i}" for i in range(8))),
-        "z_omega": view(rng, truth, ZW, 0.5),
-        "z_alpha": view(rng, truth, N * ZA, 1.0).reshape(n, N, ZA),
-        "random_encoder": view(rng, truth, ZW, 3.0),
+        "encoded": Encoded(
+            z_omega=view(rng, truth, ZW, 0.5)[None],
+            z_alpha=view(rng, truth, N * ZA, 1.0).reshape(1, n, N, ZA),
+            random_encoder=view(rng, truth, ZW, 3.0)[None],
+        ),
     }
 
 

@@ -10,8 +10,8 @@ from launch.entry import enter, run_folder
 from launch.log import logging_to
 from launch.rundir import claim
 from launch.schema import Pipeline
+from probes.audit import check_labels
 from probes.labels import check_names
-from probes.table import check_labels
 
 
 def main(cfg: Pipeline) -> None:

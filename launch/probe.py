@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import numpy as np
 import yaml
 
 from data_gen.storage.dataset import read_dataset
 from data_gen.storage.store import read_group
+from data_gen.trajectory import TrajectoryBatch
 from launch.entry import enter
 from launch.log import NoLogger, logging_to
 from launch.progress import progress
@@ -14,9 +16,11 @@ from launch.rundir import claim, config_of, data_of
 from launch.schema import Probing
 from marl_vae import load_untrained
 from marl_vae.files import write_text
+from probes.audit import check_labels
+from probes.features import Encoded
 from probes.findings import format_table
 from probes.probe import Probe
-from probes.table import check_labels, probe_table
+from probes.table import label_efficiency, probe_table
 
 
 def done(cfg: Probe, run: Path) -> bool:
@@ -25,30 +29,42 @@ def done(cfg: Probe, run: Path) -> bool:
     return (run / "report.html").exists() and used.exists() and yaml.safe_load(used.read_text()) == vars(cfg)
 
 
+def folders_of(run: Path) -> list[Path]:
+    """The folders of a run's encoder seeds: its own, and each seed_* in it."""
+    return [run, *sorted(run.glob("seed_*"))]
+
+
+def encoded_of(run: Path, batch: TrajectoryBatch, seed: int) -> Encoded:
+    """The embeddings of every encoder seed, and of as many encoders that were never trained."""
+    folders = folders_of(run)
+    latents = [read_group(folder / "embeddings")[0] for folder in folders]
+    untrained = [load_untrained(folder, seed=seed + i).embed(batch).omega_mean for i, folder in enumerate(folders)]
+    return Encoded(
+        z_omega=np.stack([found["omega_mean"] for found in latents]),
+        z_alpha=np.stack([found["alpha_mean"] for found in latents]),
+        random_encoder=np.stack(untrained),
+    )
+
+
 def probe(cfg: Probe, run: Path, logger: NoLogger) -> None:
-    """Write probes.csv, the figures and report.html, and print the table."""
+    """Write probes.csv, label_efficiency.csv where it is asked for, the figures and report.html; print the table."""
     (run / "report.html").unlink(missing_ok=True)
+    (run / "label_efficiency.csv").unlink(missing_ok=True)
     write_text(run / "probe.yaml", yaml.safe_dump(vars(cfg), sort_keys=False))
-    latents, _ = read_group(run / "embeddings")
     found = read_dataset(data_of(run))
-    untrained = load_untrained(run, seed=cfg.seed).embed(found.batch)
+    encoded = encoded_of(run, found.batch, cfg.seed)
+    inputs = {name: getattr(found, name) for name in ("batch", "features", "rows", "split", "labels", "hand")}
+    inputs |= {"encoded": encoded, "cache": run / "probe_cache"}
     with progress("probe") as tell:
-        table = probe_table(
-            cfg,
-            batch=found.batch,
-            features=found.features,
-            rows=found.rows,
-            split=found.split,
-            labels=found.labels,
-            hand=found.hand,
-            z_omega=latents["omega_mean"],
-            z_alpha=latents["alpha_mean"],
-            random_encoder=untrained.omega_mean,
-            progress=lambda done, total: tell(done / total),
-        )
+        table = probe_table(cfg, **inputs, progress=lambda done, total: tell(done / total))
     write_text(run / "probes.csv", table.to_csv(index=False))
+    if cfg.efficiency:
+        with progress("label efficiency") as tell:
+            few = label_efficiency(cfg, **inputs, progress=lambda done, total: tell(done / total))
+        write_text(run / "label_efficiency.csv", few.to_csv(index=False))
+        logger.table("label_efficiency", few)
     print(format_table(table))
-    report(run, found, table, latents["omega_mean"])
+    report(run, found, table, encoded.z_omega[0])
     logger.table("probes", table)
     logger.figures(run / "figures")
 

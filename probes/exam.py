@@ -1,6 +1,6 @@
 """One target's examination: who is fitted on, who is scored, and with which control labels; the same for all features.
 
-Letters: B rows, P permutations, F features.
+Letters: B rows, P permutations, F features, K classes.
 """
 
 from typing import NamedTuple
@@ -13,15 +13,16 @@ from threadpoolctl import threadpool_limits
 from data_gen.trajectory import SPLITS, RowIndex
 from probes.controls import generator, halves_within, negative_labels, unit_labels
 from probes.labels import Target
-from probes.probe import Folds, Probe, choose_strength, predict
-from probes.scores import Sums, class_sums, point, recall_of_groups, skill_sums
+from probes.mdl import code_bits, code_blocks
+from probes.probe import Folds, Prediction, Probe, choose_strength, predict
+from probes.scores import Sums, auroc, class_sums, macro_f1, point, recall_of_groups, skill_sums
 
 
 class Exam(NamedTuple):
     """Rows and labels of one target. `groups` numbers each row's bootstrap group; `folds` choose a probe's strength.
 
-    `permuted` [P, B] are the labels of the negative control, `drawn` those of the memorised control with its own rows;
-    both are empty where a control does not apply.
+    `permuted` [P, B] are the labels of the negative control, `drawn` those of the memorised control with its own rows,
+    `blocks` the training rows as the online code sends them; each is empty where it does not apply.
     """
 
     kind: str
@@ -30,21 +31,26 @@ class Exam(NamedTuple):
     groups: Int[np.ndarray, " B"]
     n_groups: int
     train: Int[np.ndarray, " n"]
+    validation: Int[np.ndarray, " v"]
     test: Int[np.ndarray, " m"]
     folds: dict[str, Folds]
     permuted: Num[np.ndarray, "P B"]
     drawn: Num[np.ndarray, " B"]
     drawn_fit: Int[np.ndarray, " a"]
     drawn_score: Int[np.ndarray, " b"]
+    blocks: list[Int[np.ndarray, " _"]]
     within_groups: bool
 
 
 class Result(NamedTuple):
-    """What one probe of one feature set did: sums per group for the task and each permutation, and a note."""
+    """What one probe of one feature set did: sums per group for the task and each permutation, scores, and a note."""
 
     task: Sums
     negative: list[Sums]
     memorised: float
+    macro_f1: float
+    auroc: float
+    code_bits: float
     note: str
 
 
@@ -63,6 +69,8 @@ def group_exam(target: Target, rows: RowIndex, split: Int32[np.ndarray, " B"], c
     permuted = [negative_labels(target.values, target.unit, train, test, rng) for _ in range(n_permuted)]
     rng = generator(config.seed, target.name, "memorised control")
     drawn_fit, drawn_score = halves_within(target.unit, np.flatnonzero(target.keep), rng)
+    coded = config.online_code and target.kind == "class"
+    order = generator(config.seed, target.name, "online code")
     return Exam(
         kind=target.kind,
         n_classes=max(len(target.classes), 1),
@@ -70,12 +78,14 @@ def group_exam(target: Target, rows: RowIndex, split: Int32[np.ndarray, " B"], c
         groups=codes,
         n_groups=int(codes.max()) + 1,
         train=train,
+        validation=validation,
         test=test,
         folds={"linear": folds, "mlp": [(train, validation)] if len(validation) else folds},
         permuted=np.stack(permuted) if permuted else np.zeros((0, len(split))),
         drawn=unit_labels(target.values, target.unit, target.keep, rng),
         drawn_fit=drawn_fit,
         drawn_score=drawn_score,
+        blocks=code_blocks(target.values, rows.group, train, order) if coded else [],
         within_groups=False,
     )
 
@@ -95,12 +105,14 @@ def seed_exam(target: Target, config: Probe) -> Exam:
         groups=values,
         n_groups=int(codes.max()) + 1,
         train=train,
+        validation=np.zeros(0, int),
         test=test,
         folds={"linear": [fold], "mlp": [fold]},
         permuted=np.zeros((0, len(values))),
         drawn=values,
         drawn_fit=np.zeros(0, int),
         drawn_score=np.zeros(0, int),
+        blocks=[],
         within_groups=True,
     )
 
@@ -112,32 +124,54 @@ def group_folds(rows: Int[np.ndarray, " n"], groups: Int[np.ndarray, " n"], n_fo
 
 
 def run_exam(x: Float[np.ndarray, "B F"], exam: Exam, probe: str, config: Probe) -> Result:
-    """One probe of one feature set: strength, task, negative control and memorised control, on one BLAS thread.
+    """One probe of one feature set: strength, task, controls and online code, on one BLAS thread.
 
     The controls use the strength that the task chose.
     """
     with threadpool_limits(1):
         choice = choose_strength(probe, exam.kind, x, exam.values, exam.folds[probe], config)
-        task, task_ok = _fit(x, exam, probe, exam.values, choice.strength, config)
-        permuted = exam.permuted[: config.permutations_of(probe)]
+        task = _fit(x, exam, probe, exam.values, choice.strength, config)
+        permuted = [labels.astype(exam.values.dtype) for labels in exam.permuted[: config.permutations_of(probe)]]
         negative = [_fit(x, exam, probe, labels, choice.strength, config) for labels in permuted]
         memorised, memory_ok = _memorise(x, exam, probe, choice.strength, config)
+        bits = np.nan
+        if exam.blocks:
+            bits = code_bits(probe, x, exam.values, exam.blocks, exam.n_classes, config)
     notes = []
-    if not task_ok:
+    if not task.converged:
         notes.append(f"lbfgs did not converge at strength {choice.strength:g}")
-    n_others = choice.n_unconverged + sum(not ok for _, ok in negative) + (not memory_ok)
+    n_others = choice.n_unconverged + sum(not guess.converged for guess in negative) + (not memory_ok)
     if n_others:
         notes.append(f"lbfgs did not converge in {n_others} fits of strength choice and controls")
-    return Result(task=task, negative=[sums for sums, _ in negative], memorised=memorised, note="; ".join(notes))
+    return result_of(exam, task)._replace(
+        negative=[
+            sums_of(exam, labels[exam.test], guess.values, float(labels[exam.train].mean()))
+            for labels, guess in zip(permuted, negative, strict=True)
+        ],
+        memorised=memorised,
+        code_bits=bits,
+        note="; ".join(notes),
+    )
 
 
-def _fit(
-    x: np.ndarray, exam: Exam, probe: str, labels: np.ndarray, strength: float, config: Probe
-) -> tuple[Sums, bool]:
-    labels = labels.astype(exam.values.dtype)
-    fitted, scored = labels[exam.train], labels[exam.test]
-    guess = predict(probe, exam.kind, x[exam.train], fitted, x[exam.test], strength, config)
-    return sums_of(exam, scored, guess.values, float(fitted.mean())), guess.converged
+def _fit(x: np.ndarray, exam: Exam, probe: str, labels: np.ndarray, strength: float, config: Probe) -> Prediction:
+    return predict(probe, exam.kind, x[exam.train], labels[exam.train], x[exam.test], strength, config)
+
+
+def result_of(exam: Exam, guess: Prediction) -> Result:
+    """The scores of a prediction of the test rows, without controls and code."""
+    y, classes = exam.values[exam.test], exam.kind == "class"
+    whole = np.zeros((len(y), exam.n_classes))
+    whole[:, guess.classes] = guess.probabilities
+    return Result(
+        task=sums_of(exam, y, guess.values, float(exam.values[exam.train].mean())),
+        negative=[],
+        memorised=np.nan,
+        macro_f1=macro_f1(y, guess.values) if classes else np.nan,
+        auroc=auroc(y, whole) if classes else np.nan,
+        code_bits=np.nan,
+        note="",
+    )
 
 
 def sums_of(exam: Exam, scored: Num[np.ndarray, " m"], predicted: Num[np.ndarray, " m"], constant: float) -> Sums:
@@ -150,14 +184,13 @@ def sums_of(exam: Exam, scored: Num[np.ndarray, " m"], predicted: Num[np.ndarray
 
 
 def majority_result(exam: Exam) -> Result:
-    """The commonest training class, or the training mean, for every row."""
-    fitted = exam.values[exam.train]
-    constant = float(fitted.mean())
-    guess = np.bincount(fitted).argmax() if exam.kind == "class" else constant
-    predicted = np.full(len(exam.test), guess, dtype=exam.values.dtype)
-    return Result(
-        task=sums_of(exam, exam.values[exam.test], predicted, constant), negative=[], memorised=np.nan, note=""
-    )
+    """The commonest training class with the training frequencies, or the training mean, for every row."""
+    fitted, m = exam.values[exam.train], len(exam.test)
+    if exam.kind == "real":
+        return result_of(exam, Prediction(np.full(m, fitted.mean()), True, np.zeros(0, int), np.zeros((m, 0))))
+    counts = np.bincount(fitted, minlength=exam.n_classes)
+    shares = np.tile(counts / counts.sum(), (m, 1))
+    return result_of(exam, Prediction(np.full(m, counts.argmax()), True, np.arange(exam.n_classes), shares))
 
 
 def _memorise(x: np.ndarray, exam: Exam, probe: str, strength: float, config: Probe) -> tuple[float, bool]:

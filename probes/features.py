@@ -1,7 +1,9 @@
 """What the probes read: latents, and the plainer descriptions of an episode they are compared with.
 
-Letters: B episodes, T steps, N agents, Zw joint latent, Za local latent, W width, F features.
+Letters: B episodes, T steps, N agents, Zw joint latent, Za local latent, W width, F features, E encoder seeds.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Float32
@@ -11,7 +13,22 @@ from data_gen.trajectory import FeatureMask, Features, InputError, TrajectoryBat
 
 RAW_WIDTH = 100
 TOGETHER = ("pca", "raw")
-FEATURES = ("z_omega", "z_alpha", "z_both", "majority", "pca", "raw", "hand", "random_encoder")
+FEATURES = ("z_omega", "z_alpha", "z_both", "majority", "pca", "raw", "hand", "random_encoder", "flat_vae")
+OF_ENCODERS = ("z_omega", "z_alpha", "z_both", "random_encoder", "flat_vae")
+
+
+class Encoded(NamedTuple):
+    """What encoders made of the episodes, one row an encoder seed; `flat_vae` is a VAE without levels, where trained.
+
+    `trained_on_test` says that an encoder saw the test episodes in training (without labels), as in a transductive
+    comparison.
+    """
+
+    z_omega: Float[np.ndarray, "E B Zw"]
+    z_alpha: Float[np.ndarray, "E B N Za"]
+    random_encoder: Float[np.ndarray, "E B Zr"]
+    flat_vae: Float[np.ndarray, "E B Zf"] | None = None
+    trained_on_test: bool = False
 
 
 def feature_sets(
@@ -20,30 +37,29 @@ def feature_sets(
     *,
     features: FeatureMask,
     hand: Features,
-    z_omega: Float[np.ndarray, "_ Zw"],
-    z_alpha: Float[np.ndarray, "_ N Za"],
-    random_encoder: Float[np.ndarray, "_ Zr"],
+    encoded: Encoded,
     seed: int,
-) -> dict[str, Float[np.ndarray, "B _"]]:
+) -> dict[str, Float[np.ndarray, "E B _"]]:
     """Every feature set but `majority`, in the order of `FEATURES`; whatever is fitted is fitted on `train` rows.
 
     `raw` is the whole trajectory reduced by PCA to at most 100 numbers, `pca` its first Zw, so that the comparison
-    with z_omega is at equal width. Every set is standardised. Raises InputError where lengths differ or a number is
-    not finite.
+    with z_omega is at equal width. Every set is standardised. E is 1 for what needs no encoder. Raises InputError where
+    lengths differ or a number is not finite.
     """
-    local = z_alpha.reshape(len(z_alpha), -1)
-    given = {
-        "z_omega": z_omega,
-        "z_alpha": local,
-        "z_both": np.concatenate([z_omega, local], 1) if len(local) == len(z_omega) else local,
-        "hand": hand.values,
-        "random_encoder": random_encoder,
-    }
+    z_omega, local = encoded.z_omega, encoded.z_alpha.reshape(*encoded.z_alpha.shape[:2], -1)
+    given = {"z_omega": z_omega, "z_alpha": local, "hand": hand.values[None], "random_encoder": encoded.random_encoder}
+    if encoded.flat_vae is not None:
+        given["flat_vae"] = encoded.flat_vae
     for name, values in given.items():
-        _check(name, values, len(train))
-    components = principal(flatten(batch, train, features), train, max(RAW_WIDTH, z_omega.shape[1]), seed)
-    given |= {"pca": components[:, : z_omega.shape[1]], "raw": components[:, :RAW_WIDTH]}
-    return {name: standardise(given[name], train, name in TOGETHER) for name in FEATURES if name in given}
+        _check(name, values, len(train), len(z_omega) if name in OF_ENCODERS else 1)
+    components = principal(flatten(batch, train, features), train, max(RAW_WIDTH, z_omega.shape[2]), seed)[None]
+    given |= {"pca": components[..., : z_omega.shape[2]], "raw": components[..., :RAW_WIDTH]}
+    given |= {"z_both": np.concatenate([z_omega, local], 2)}
+    return {
+        name: np.stack([standardise(values, train, name in TOGETHER) for values in given[name]])
+        for name in FEATURES
+        if name in given
+    }
 
 
 def standardise(
@@ -59,17 +75,23 @@ def standardise(
     return (values - values[train].mean(0, dtype=float)) / np.where(spread > 0, spread, 1)
 
 
-def _check(name: str, values: np.ndarray, n_rows: int) -> None:
-    if len(values) != n_rows:
+def _check(name: str, values: np.ndarray, n_rows: int, n_encoders: int) -> None:
+    if len(values) != n_encoders:
         raise InputError(
-            f"{name} has {len(values)} rows, but the data set has {n_rows} episodes; embed this data set again."
+            f"{name} has {len(values)} encoder seeds, but z_omega has {n_encoders}; embed with the same ones."
+        )
+    if values.shape[1] != n_rows:
+        raise InputError(
+            f"{name} has {values.shape[1]} rows, but the data set has {n_rows} episodes; embed this data set again."
         )
     wrong = np.argwhere(~np.isfinite(values))
     if len(wrong):
-        row, column = wrong[0]
+        encoder, row, column = wrong[0]
         raise InputError(
-            f"{name} is {values[row, column]} at row {row}, column {column}, and {len(wrong)} value(s) in all; "
-            "a probe cannot be fitted on it. Look for a diverged training run, or for a division by zero."
+            f"{name} is {values[encoder, row, column]} at row {row}, column {column}"
+            + f" of encoder seed {encoder}" * (n_encoders > 1)
+            + f", and {len(wrong)} value(s) in all; a probe cannot be fitted on it. Look for a diverged training run, "
+            "or for a division by zero."
         )
 
 

@@ -14,6 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogFormatter
 
+from probes.labels import CONFOUNDS
+
 # Okabe and Ito's palette without its yellow, which is lost on white; told apart under the common colour blindnesses.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#4D4D4D")
 PALE, DARK, MARKED = "#B8B8B8", "#333333", "#D55E00"
@@ -28,9 +30,14 @@ FEATURES = {
     "raw": "raw, reduced",
     "hand": "hand features",
     "majority": "majority",
+    "flat_vae": "flat VAE",
+    "supervised": "supervised ceiling",
 }
-PROBES = {"linear": ("o", PALETTE[0], -0.17), "mlp": ("D", PALETTE[1], 0.17)}
-CONFOUNDS = ("training_seed", "checkpoint")
+PROBES = {
+    "linear": ("o", PALETTE[0], -0.17),
+    "mlp": ("D", PALETTE[1], 0.17),
+    "end_to_end": ("s", PALETTE[2], 0.0),
+}
 LOWEST_SHOWN = -0.3  # R² has no lower end; what lies below is an arrow at the edge
 
 
@@ -213,7 +220,11 @@ def probe_panels(table: pd.DataFrame) -> Figure:
         ax.set_title(title, fontsize=10.5, loc="left", color=MARKED if label in CONFOUNDS else "black")
     for ax in axes[len(labels) :]:
         ax.set_axis_off()
-    handles = [Line2D([], [], color=c, marker=m, label=f"{name}, 95 % interval") for name, (m, c, _) in PROBES.items()]
+    handles = [
+        Line2D([], [], color=c, marker=m, label=f"{name.replace('_', ' ')}, 95 % interval")
+        for name, (m, c, _) in PROBES.items()
+        if name in set(table["probe"])
+    ]
     handles.append(Line2D([], [], color=DARK, marker="x", linestyle="", label="its negative control"))
     handles.append(Line2D([], [], color=DARK, linestyle="--", linewidth=1, label="chance"))
     figure.legend(handles=handles, loc="outside upper center", ncols=4, frameon=False, fontsize=9)

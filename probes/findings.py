@@ -8,7 +8,8 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from probes.labels import CONFOUNDS
+from probes.ceiling import PROBE as END_TO_END
+from probes.labels import CONFOUNDS, WITHIN
 
 WIDTH = 108
 LEGEND = "* the best of its block   ! better than z_omega (paired 95 % interval of the difference below zero)"
@@ -49,10 +50,17 @@ def _cells(row: Row, best: float) -> list[str]:
 
 
 def blocks_of(table: pd.DataFrame) -> dict[tuple[str, str], list[Row]]:
-    """Rows by (label, probe): labels by name, then the confounds, each in the table's own order."""
+    """Rows by (label, probe): labels by name, then the confounds, each in the table's own order.
+
+    The supervised ceiling, which has no probe, stands in its label's first block, with which it is compared.
+    """
     blocks: dict[tuple[str, str], list[Row]] = {}
+    firsts: dict[str, str] = {}
     for row in table.to_dict("records"):
-        blocks.setdefault((str(row["label"]), str(row["probe"])), []).append({str(key): row[key] for key in row})
+        label = str(row["label"])
+        probe = firsts.setdefault(label, str(row["probe"])) if row["probe"] == END_TO_END else str(row["probe"])
+        firsts.setdefault(label, probe)
+        blocks.setdefault((label, probe), []).append({str(key): row[key] for key in row})
     return dict(sorted(blocks.items(), key=lambda block: (block[0][0] in CONFOUNDS, block[0])))
 
 
@@ -92,13 +100,20 @@ def _compared(own: Row, block: list[Row]) -> list[str]:
         said.append(f"no clear difference from {_listed(level)}")
     if not math.isnan(own["selectivity"]):
         said.append(f"selectivity {_number(own['selectivity'], sign='+')}")
+    if not math.isnan(own["of_ceiling"]):
+        said.append(f"{_number(own['of_ceiling'])} of the supervised ceiling's skill above chance")
     return said
 
 
 def _confounded(label: str, own: Row) -> list[str]:
     """What a decoded training seed or checkpoint means for every other row."""
+    told = own["ci_low"] > own["chance"]
+    if label == WITHIN:
+        if told:
+            return ["z_omega tells the return class within a checkpoint, so it holds more of the return than progress"]
+        return ["z_omega does not tell it, so a return class may be read through the checkpoint alone"]
     what = "training seed" if label == "training_seed" else "checkpoint"
-    if own["ci_low"] > own["chance"]:
+    if told:
         return [f"z_omega tells the {what}, so a label that follows the {what} may be read through it"]
     return [f"z_omega does not tell the {what}"]
 

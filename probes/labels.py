@@ -12,7 +12,8 @@ from jaxtyping import Bool, Float, Int, Int32, Num
 from data_gen.trajectory import SPLITS, InputError, Labels, LabelSpec, RowIndex
 
 MIN_TRAIN_GROUPS, MIN_TEST_GROUPS = 3, 2
-CONFOUNDS = ("training_seed", "checkpoint")
+WITHIN = "return_class_within_checkpoint"
+CONFOUNDS = ("training_seed", "checkpoint", WITHIN)
 
 
 class Target(NamedTuple):
@@ -79,6 +80,28 @@ def seed_target(rows: RowIndex) -> Target:
         note="episodes split within seeds, since no seed is in two splits; no controls: permuting seeds renames them",
         failure=failure,
     )
+
+
+def within_checkpoint_target(labels: Labels, rows: RowIndex, split: Int32[np.ndarray, " B"]) -> Target | None:
+    """The return class with edges of its own in each checkpoint, so that no checkpoint has more of one class.
+
+    None where the data set has no label return_class that is cut at quantiles. A checkpoint without training episodes
+    has no edges, and loses its rows.
+    """
+    found = [spec for spec in labels.specs if spec.name == "return_class" and spec.kind == "quantile"]
+    if not found:
+        return None
+    values, fitted = labels.values[found[0].source].astype(float), split == SPLITS.index("train")
+    codes, keep, n_equal = np.zeros(len(split), int), np.zeros(len(split), bool), 0
+    for checkpoint in np.unique(rows.checkpoint):
+        here = np.isfinite(values) & (rows.checkpoint == checkpoint)
+        edges = quantile_edges(values[here & fitted], found[0].bins)
+        codes[here] = np.searchsorted(edges, values[here], side="right")
+        keep[here] = (here & fitted).any()
+        n_equal += len(edges) < found[0].bins - 1
+    note = f"quantile edges coincide in {n_equal} checkpoint(s)" if n_equal else ""
+    spec = LabelSpec(name=WITHIN, source=found[0].source, kind="class")
+    return _class_target(spec, WITHIN, codes, keep, rows, split, note)._replace(level="confound")
 
 
 def _targets_of(spec: LabelSpec, labels: Labels, rows: RowIndex, split: np.ndarray) -> list[Target]:

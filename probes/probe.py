@@ -6,11 +6,11 @@ Letters: n rows to fit on, m rows to predict, F features.
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Num
+from jaxtyping import Float, Int, Num
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neural_network import MLPClassifier, MLPRegressor
@@ -27,7 +27,10 @@ BATCH_ROWS = 256
 class Probe:
     """How to probe. Empty `labels` means all; a strength is the L2 penalty on the mean loss; `jobs` 0 is every core.
 
-    `steps` are the MLP's optimiser steps, so that a small data set does not leave it half trained.
+    `steps` are the MLP's optimiser steps, so that a small data set does not leave it half trained. What takes long is
+    off by default: `online_code` (description length), `efficiency` (numbers of training groups to fit on besides all,
+    each `efficiency_repeats` times; empty for none) and `ceiling` (an encoder trained on each label). `encoders` is how
+    many encoder seeds the table ought to rest on; rows with fewer say so.
     """
 
     labels: list[str] = field(default_factory=list)
@@ -40,6 +43,11 @@ class Probe:
     folds: int = 4
     hidden: int = 32
     steps: int = 300
+    encoders: int = 1
+    online_code: bool = False
+    efficiency: list[int] = field(default_factory=list)
+    efficiency_repeats: int = 3
+    ceiling: bool = False
     seed: int = 0
     jobs: int = 0
 
@@ -54,6 +62,8 @@ class Probe:
             ("folds", 2),
             ("hidden", 1),
             ("steps", 1),
+            ("encoders", 1),
+            ("efficiency_repeats", 1),
         ):
             if getattr(self, name) < least:
                 raise InputError(f"probe.{name} is {getattr(self, name)}; it must be {least} or more.")
@@ -62,6 +72,14 @@ class Probe:
         for name in ("strengths", "mlp_strengths"):
             if not getattr(self, name) or min(getattr(self, name)) <= 0:
                 raise InputError(f"probe.{name} is {getattr(self, name)}; give one or more numbers above zero.")
+
+        if self.efficiency and min(self.efficiency) < 2:
+            raise InputError(f"probe.efficiency is {self.efficiency}; a probe's strength needs two groups or more.")
+
+    def fit_only(self) -> "Probe":
+        """What changes a fit; the rest is set to one value, so that fits kept on disk outlive a change of it."""
+        rest = {"labels": [], "probes": ["linear"], "efficiency": [], "ceiling": False, "online_code": False}
+        return replace(self, **rest, bootstrap=1, encoders=1, efficiency_repeats=1, jobs=0)
 
     def permutations_of(self, probe: str) -> int:
         """How many refits the negative control averages; an MLP costs some ten times a linear fit."""
@@ -73,10 +91,15 @@ class Probe:
 
 
 class Prediction(NamedTuple):
-    """Predicted classes or numbers, and whether the optimiser reached its tolerance."""
+    """Predicted classes or numbers, and whether the optimiser reached its tolerance.
 
-    values: np.ndarray
+    `probabilities` are of the K `classes` that were fitted; both are empty for a real target.
+    """
+
+    values: Num[np.ndarray, " m"]
     converged: bool
+    classes: Int[np.ndarray, " K"]
+    probabilities: Float[np.ndarray, "m K"]
 
 
 class Choice(NamedTuple):
@@ -97,31 +120,39 @@ def predict(
     x_score: Float[np.ndarray, "m F"],
     strength: float,
     config: Probe,
+    balanced: bool = True,
 ) -> Prediction:
     """Fit on the first rows, predict the others; features come standardised.
 
-    Minimises mean loss + strength/2 ||w||^2. Classes weigh equally in the loss, because the score is balanced accuracy;
-    a real target is standardised by the rows it is fitted on.
+    Minimises mean loss + strength/2 ||w||^2. Where `balanced`, classes weigh equally in the loss, because the score is
+    balanced accuracy; a code needs the rows' own frequencies. A real target is standardised by the rows fitted on.
     """
+    family = PROBES[probe]
+    x_fit, x_score = x_fit.astype(family.dtype, copy=False), x_score.astype(family.dtype, copy=False)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
         if kind == "class":
-            values = PROBES[probe].classify(x_fit, y_fit, x_score, strength, config)
+            model = family.classifier(x_fit, y_fit, strength, config, balanced)
+            values, classes, probabilities = model.predict(x_score), model.classes_, model.predict_proba(x_score)
         else:
             mean, scale = y_fit.mean(), y_fit.std()
-            values = mean + scale * PROBES[probe].regress(x_fit, (y_fit - mean) / scale, x_score, strength, config)
+            values = mean + scale * family.regressor(x_fit, (y_fit - mean) / scale, strength, config).predict(x_score)
+            classes, probabilities = np.zeros(0, int), np.zeros((len(x_score), 0))
     # The MLP's number of steps is part of what it is, so only the linear probe can fail to converge.
     stopped = any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
-    return Prediction(values=values, converged=probe != "linear" or not stopped)
+    converged = probe != "linear" or not stopped
+    return Prediction(np.asarray(values), converged, np.asarray(classes), np.asarray(probabilities))
 
 
-def _logistic(x_fit, y_fit, x_score, strength: float, config: Probe) -> np.ndarray:
-    model = LogisticRegression(C=1 / (strength * len(x_fit)), class_weight="balanced", max_iter=LBFGS_STEPS)
-    return np.asarray(model.fit(x_fit, y_fit).predict(x_score))
+def _logistic(x_fit, y_fit, strength: float, config: Probe, balanced: bool) -> LogisticRegression:
+    weight = "balanced" if balanced else None
+    return LogisticRegression(C=1 / (strength * len(x_fit)), class_weight=weight, max_iter=LBFGS_STEPS).fit(
+        x_fit, y_fit
+    )
 
 
-def _ridge(x_fit, y_fit, x_score, strength: float, config: Probe) -> np.ndarray:
-    return np.asarray(Ridge(alpha=strength * len(x_fit)).fit(x_fit, y_fit).predict(x_score))
+def _ridge(x_fit, y_fit, strength: float, config: Probe) -> Ridge:
+    return Ridge(alpha=strength * len(x_fit)).fit(x_fit, y_fit)
 
 
 def _mlp_settings(n_rows: int, strength: float, config: Probe) -> dict:
@@ -138,26 +169,24 @@ def _mlp_settings(n_rows: int, strength: float, config: Probe) -> dict:
     }
 
 
-def _mlp_classes(x_fit, y_fit, x_score, strength: float, config: Probe) -> np.ndarray:
-    model = MLPClassifier(**_mlp_settings(len(x_fit), strength, config))
-    model.fit(x_fit.astype(np.float32), y_fit, sample_weight=compute_sample_weight("balanced", y_fit))
-    return np.asarray(model.predict(x_score.astype(np.float32)))
+def _mlp_classes(x_fit, y_fit, strength: float, config: Probe, balanced: bool) -> MLPClassifier:
+    weight = compute_sample_weight("balanced", y_fit) if balanced else None
+    return MLPClassifier(**_mlp_settings(len(x_fit), strength, config)).fit(x_fit, y_fit, sample_weight=weight)
 
 
-def _mlp_real(x_fit, y_fit, x_score, strength: float, config: Probe) -> np.ndarray:
-    model = MLPRegressor(**_mlp_settings(len(x_fit), strength, config))
-    model.fit(x_fit.astype(np.float32), y_fit.astype(np.float32))
-    return np.asarray(model.predict(x_score.astype(np.float32)))
+def _mlp_real(x_fit, y_fit, strength: float, config: Probe) -> MLPRegressor:
+    return MLPRegressor(**_mlp_settings(len(x_fit), strength, config)).fit(x_fit, y_fit.astype(np.float32))
 
 
 class Family(NamedTuple):
-    """One kind of probe: how it predicts classes and how it predicts a number."""
+    """One kind of probe: how it fits classes and how a number, and the precision it works in."""
 
-    classify: Callable[..., np.ndarray]
-    regress: Callable[..., np.ndarray]
+    classifier: Callable[..., Any]
+    regressor: Callable[..., Any]
+    dtype: type
 
 
-PROBES = {"linear": Family(_logistic, _ridge), "mlp": Family(_mlp_classes, _mlp_real)}
+PROBES = {"linear": Family(_logistic, _ridge, np.float64), "mlp": Family(_mlp_classes, _mlp_real, np.float32)}
 
 
 def choose_strength(

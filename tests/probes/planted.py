@@ -3,6 +3,7 @@
 import numpy as np
 
 from data_gen.trajectory import ActionSpec, Features, Labels, LabelSpec, RowIndex, TrajectoryBatch, all_real
+from probes.features import Encoded
 
 SEEDS, CHECKPOINTS, EPISODES = 40, 3, 4
 T, N, DO, DA, ZW, ZA = 5, 2, 3, 1, 7, 6
@@ -47,7 +48,14 @@ def planted_data(seed: int = 0, n_seeds: int = SEEDS) -> dict:
         "split": split,
         "labels": Labels(values=values, specs=tuple(specs)),
         "hand": Features(values=rng.normal(size=(n, 6)).astype(np.float32), names=tuple("abcdef")),
-        "z_omega": z_omega,
-        "z_alpha": rng.normal(size=(n, N, ZA)).astype(np.float32),
-        "random_encoder": rng.normal(size=(n, ZW)).astype(np.float32),
+        "encoded": Encoded(
+            z_omega=z_omega[None],
+            z_alpha=rng.normal(size=(1, n, N, ZA)).astype(np.float32),
+            random_encoder=rng.normal(size=(1, n, ZW)).astype(np.float32),
+        ),
     }
+
+
+def with_z_omega(data: dict, z_omega: np.ndarray) -> dict:
+    """The same arguments with another joint latent, of one encoder [B, Zw]."""
+    return data | {"encoded": data["encoded"]._replace(z_omega=z_omega[None])}
