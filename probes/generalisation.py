@@ -11,7 +11,7 @@ import pandas as pd
 from jaxtyping import Float, Int32
 
 from data_gen.trajectory import SPLITS, FeatureMask, Features, Labels, RowIndex, TrajectoryBatch
-from probes.bootstrap import draw_weights, interval, sample
+from probes.bootstrap import draw_weights, interval_of, sample
 from probes.features import Encoded
 from probes.jobs import silent
 from probes.probe import Probe
@@ -125,7 +125,7 @@ def bound_records(config: Probe, name: str, found: Evidence) -> list[dict]:
             (np.bincount(codes, weights=part, minlength=n_groups)[:, None] for part in (one, actions)) for one in values
         ]
         whole = sample([Sums(*sums) for sums in per_seed], weights)
-        low, high = interval(whole)
+        low, high = interval_of(whole)
         record = {"scored_on": name, "label": label, "features": "model", "probe": "", "metric": "nats_per_action"}
         record |= {"value": whole.value, "ci_low": low, "ci_high": high}
         records.append(
