@@ -42,7 +42,7 @@ def reconstruction(
     model: HierarchicalVAE, scale: Normaliser, batch: TrajectoryBatch, z_local: Float[Array, "B N Za"]
 ) -> Float[Array, " B"]:
     """Σ_it log π(a_t^i | o_t^i, z_α^i) in nats of each trajectory."""
-    out = model.decode(scaled_obs(scale, batch), z_local)
+    out = model.decode(scaled_obs(scale, batch), z_local, batch.mask)
     return action_log_likelihood(out, batch, model.dims.action, scale, model.config.min_std).sum((1, 2))
 
 

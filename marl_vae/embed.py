@@ -7,12 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from data_gen.trajectory import AnyArray, InputError, RowIndex, TrajectoryBatch, check_batch, take, to_device
 from marl_vae.batching import in_pieces
 from marl_vae.bound import Drawn, Noise, Terms, draw_terms, log_ratios, make_noise, reconstruction
 from marl_vae.checkpoint import Checkpoints, read_description
+from marl_vae.decoders import Memory
 from marl_vae.latents import Embeddings, Gaussian, draw
 from marl_vae.model import HierarchicalVAE
 from marl_vae.normalise import Normaliser, scale_obs
@@ -106,8 +107,47 @@ class TrainedModel:
         """The action of every agent at one step: the policy's mode, or a draw where a key is given; 0 in padding.
 
         Takes obs [B, N, Do] and local latents z [B, N, Za]; InputError for other shapes (broadcasting would pair
-        episodes with each other's latents) and for values that are not finite.
+        episodes with each other's latents), for values that are not finite, and for a model whose decoder remembers.
         """
+        if self.config.decoder != "feedforward":
+            raise InputError(
+                f"{self._name}: the decoder remembers what it observed, so one step alone has no action. Take "
+                "`memory = model.start(len(obs))` before an episode and `action, memory = model.step(memory, obs, z)` "
+                "at each of its steps."
+            )
+        return self.step((), obs, z, key=key)[0]
+
+    def start(self, episodes: int) -> Memory:
+        """What the decoder remembers before the first step of so many episodes; () where it is feed-forward."""
+        return self._model.decoder.start(episodes, self.dims.agents)
+
+    def step(
+        self,
+        memory: Memory,
+        obs: Float[AnyArray, "..."],
+        z: Float[AnyArray, "..."],
+        *,
+        present: Bool[AnyArray, "B N"] | None = None,
+        key: PRNGKeyArray | None = None,
+    ) -> tuple[Float[Array, "B N Da"] | Int[Array, "B N"], Memory]:
+        """`act` with any decoder: the actions, and what is remembered for the next step.
+
+        Agents that are not `present` keep their memory, and their actions mean nothing; none given means all are.
+        """
+        self._check_step(memory, obs, z)
+        here = np.ones(np.shape(obs)[:2], bool) if present is None else present
+        scaled = scale_obs(self.scale, jnp.asarray(obs)[:, None])[:, 0]
+        out, memory = self._model.decode_step(memory, scaled, jnp.asarray(z), jnp.asarray(here))
+        return self._chosen(out, key), memory
+
+    def _chosen(self, out: Float[Array, "B N _"], key: PRNGKeyArray | None) -> Array:
+        if self.dims.action.kind == "discrete":
+            return jnp.argmax(out, -1) if key is None else jax.random.categorical(key, out)
+        policy = gaussian_policy(out, self.scale, self.config.min_std)
+        chosen = policy.mean if key is None else draw(policy, jax.random.normal(key, policy.mean.shape))
+        return chosen * jnp.asarray(self.scale.action_real)[None]
+
+    def _check_step(self, memory: Memory, obs: Any, z: Any) -> None:
         wanted = {"obs": self.dims.obs, "z": self.config.local_width}
         for name, value in {"obs": obs, "z": z}.items():
             shape = (len(obs), self.dims.agents, wanted[name])
@@ -118,12 +158,12 @@ class TrainedModel:
                 )
             if not np.isfinite(value).all():
                 raise InputError(f"{self._name}: {name} holds a value that is not finite.")
-        out = self._model.decode(scale_obs(self.scale, jnp.asarray(obs)[:, None]), jnp.asarray(z))[:, 0]
-        if self.dims.action.kind == "discrete":
-            return jnp.argmax(out, -1) if key is None else jax.random.categorical(key, out)
-        policy = gaussian_policy(out, self.scale, self.config.min_std)
-        chosen = policy.mean if key is None else draw(policy, jax.random.normal(key, policy.mean.shape))
-        return chosen * jnp.asarray(self.scale.action_real)[None]
+        fresh = self.start(len(obs))
+        if np.shape(memory) != np.shape(fresh):
+            raise InputError(
+                f"{self._name}: the memory of these episodes has shape {np.shape(fresh)}, and this one "
+                f"{np.shape(memory)}; begin with start({len(obs)})."
+            )
 
     def local_prior(self, z_joint: Float[AnyArray, "B Zw"]) -> Gaussian:
         """p(z_α | z_ω) of every agent."""

@@ -7,12 +7,13 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from data_gen.trajectory import ActionSpec, InputError, TrajectoryBatch
+from marl_vae.decoders import DECODERS, Decoder, Memory
 from marl_vae.encoders import ENCODERS
 from marl_vae.latents import Gaussian, Posteriors, draw
-from marl_vae.modules import GaussianHead, PolicyDecoder
+from marl_vae.modules import GaussianHead
 from marl_vae.normalise import Normaliser, scaled_actions, scaled_obs
 
 TEAM_ENCODERS = ("concat", "pool")
@@ -22,7 +23,8 @@ TEAM_ENCODERS = ("concat", "pool")
 class Model:
     """Widths and choices. `team` joins agents by concatenation, or by a mean that is blind to their order.
 
-    `encoder` is what reads the steps of the team, and those of each agent.
+    `encoder` is what reads the steps of the team, and those of each agent; `decoder` the policy, which may remember
+    what the agent has observed.
 
     `agent_index` tells local posterior, local prior and decoder which agent they serve; without it agents are
     exchangeable. `local_sees_joint` feeds z_ω to the posterior of z_α; without it z_ω learns through the two KLs alone.
@@ -34,16 +36,16 @@ class Model:
     hidden: int = 48
     decoder_hidden: int = 64
     encoder: str = "lstm"
+    decoder: str = "feedforward"
     team: str = "concat"
     agent_index: bool = True
     local_sees_joint: bool = True
     min_std: float = 0.05
 
     def __post_init__(self) -> None:
-        if self.team not in TEAM_ENCODERS:
-            raise InputError(f"model.team={self.team!r} is unknown; choose one of {', '.join(TEAM_ENCODERS)}.")
-        if self.encoder not in ENCODERS:
-            raise InputError(f"model.encoder={self.encoder!r} is unknown; choose one of {', '.join(ENCODERS)}.")
+        for name, known in {"team": TEAM_ENCODERS, "encoder": ENCODERS, "decoder": DECODERS}.items():
+            if getattr(self, name) not in known:
+                raise InputError(f"model.{name}={getattr(self, name)!r} is unknown; choose one of {', '.join(known)}.")
         widths = (self.joint_width, self.local_width, self.hidden, self.decoder_hidden)
         if min(widths) < 1 or not 0 < self.min_std < math.inf:
             raise InputError(f"model widths must be at least 1 and min_std above 0; got {widths}, {self.min_std}.")
@@ -107,9 +109,24 @@ class HierarchicalVAE(nnx.Module):
         each = _for_each_agent(z_joint, self.dims.agents)
         return self.prior(jnp.concatenate([each, *self._index(len(z_joint))], axis=-1))
 
-    def decode(self, obs: Float[Array, "B T N Do"], z_local: Float[Array, "B N Za"]) -> Float[Array, "B T N _"]:
-        """Parameters of π(a_t^i | o_t^i, z_α^i), for scaled observations; z_ω is not an argument."""
-        return self.decoder(obs, jnp.concatenate([z_local, *self._index(len(obs))], axis=-1))
+    def decode(
+        self, obs: Float[Array, "B T N Do"], z_local: Float[Array, "B N Za"], mask: Bool[Array, "B T N"]
+    ) -> Float[Array, "B T N _"]:
+        """Parameters of π(a_t^i | o_t^i, z_α^i), for scaled observations; z_ω is not an argument.
+
+        A recurrent decoder sees o_1^i to o_t^i of the steps at which the agent is present.
+        """
+        return self.decoder(obs, self._context(z_local), mask)
+
+    def decode_step(
+        self,
+        memory: Memory,
+        obs: Float[Array, "B N Do"],
+        z_local: Float[Array, "B N Za"],
+        present: Bool[Array, "B N"],
+    ) -> tuple[Float[Array, "B N _"], Memory]:
+        """The same for one step, and what the decoder remembers after it."""
+        return self.decoder.step(memory, obs, self._context(z_local), present)
 
     def infer(
         self,
@@ -130,15 +147,18 @@ class HierarchicalVAE(nnx.Module):
             z_local=draw(local, local_noise),
         )
 
+    def _context(self, z_local: Float[Array, "B N Za"]) -> Float[Array, "B N C"]:
+        return jnp.concatenate([z_local, *self._index(len(z_local))], axis=-1)
+
     def _index(self, batch: int) -> list[Float[Array, "B N N"]]:
         return [agent_index(batch, self.dims.agents)] if self.config.agent_index else []
 
 
-def make_decoder(config: Model, dims: Dims, latent: int, *, rngs: nnx.Rngs) -> PolicyDecoder:
+def make_decoder(config: Model, dims: Dims, latent: int, *, rngs: nnx.Rngs) -> Decoder:
     """A policy that also sees `latent` numbers an agent; loc and scale, or logits, come out."""
     out = 2 * dims.action.size if dims.action.kind == "continuous" else dims.action.size
     context = latent + (dims.agents if config.agent_index else 0)
-    return PolicyDecoder(dims.obs, context, config.decoder_hidden, out, rngs=rngs)
+    return DECODERS[config.decoder](dims.obs, context, config.decoder_hidden, out, rngs=rngs)
 
 
 def agent_index(batch: int, agents: int) -> Float[Array, "B N N"]:

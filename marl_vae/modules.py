@@ -1,4 +1,4 @@
-"""Heads and decoder: the networks above the encoders."""
+"""The heads above the encoders."""
 
 import jax
 import jax.numpy as jnp
@@ -19,17 +19,3 @@ class GaussianHead(nnx.Module):
     def __call__(self, x: Float[Array, "... D"]) -> Gaussian:
         mean, log_std = jnp.split(self.out(jax.nn.silu(self.hidden(x))), 2, axis=-1)
         return Gaussian(mean=mean, log_std=jnp.clip(log_std, -6.0, 3.0))
-
-
-class PolicyDecoder(nnx.Module):
-    """π(a | o, context): two hidden layers over the observation and a context that is constant over the episode."""
-
-    def __init__(self, obs: int, context: int, hidden: int, out: int, *, rngs: nnx.Rngs):
-        self.from_obs = nnx.Linear(obs, hidden, rngs=rngs)
-        self.from_context = nnx.Linear(context, hidden, use_bias=False, rngs=rngs)
-        self.hidden = nnx.Linear(hidden, hidden, rngs=rngs)
-        self.out = nnx.Linear(hidden, out, kernel_init=nnx.initializers.normal(0.01), rngs=rngs)
-
-    def __call__(self, obs: Float[Array, "B T N Do"], context: Float[Array, "B N C"]) -> Float[Array, "B T N _"]:
-        x = jax.nn.silu(self.from_obs(obs) + self.from_context(context)[:, None])
-        return self.out(jax.nn.silu(self.hidden(x)))

@@ -55,7 +55,7 @@ class LinearGaussian(HierarchicalVAE):
         mean = jnp.asarray(W)[None, :, None] * z_joint[:, None]
         return Gaussian(mean=mean, log_std=jnp.full_like(mean, np.log(S)))
 
-    def decode(self, obs, z_local):
+    def decode(self, obs, z_local, mask):
         mean = jnp.broadcast_to(z_local[:, None], obs.shape)
         # The policy's scale is floor * exp(softplus(raw − log floor)).
         raw = np.log(np.expm1(np.log(R / self.config.min_std))) + np.log(self.config.min_std)

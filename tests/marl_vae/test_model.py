@@ -81,7 +81,7 @@ def test_actions_do_not_move_with_the_joint_latent_given_the_local_one(action: A
     def out(z_joint, hold: bool):
         local = model.local_posterior(features[1], z_joint)
         z_local = fixed if hold else local.mean + jnp.exp(local.log_std) * noise.local
-        return model.decode(scaled_obs(scale, device), z_local)
+        return model.decode(scaled_obs(scale, device), z_local, device.mask)
 
     zero, moves = (jax.jacobian(lambda z, h=hold: out(z, h))(noise.joint) for hold in (True, False))
     assert float(jnp.abs(zero).max()) == 0.0
