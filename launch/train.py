@@ -10,7 +10,7 @@ from launch.log import NoLogger, logging_to
 from launch.progress import progress
 from launch.rundir import claim
 from launch.schema import Training
-from marl_vae.metrics import describe
+from marl_vae.metrics import criterion, describe
 from marl_vae.model import Dims
 from marl_vae.task import Task
 from marl_vae.train import fit
@@ -32,7 +32,7 @@ def train(cfg: Training, run: Path, logger: NoLogger) -> bool:
 
         task = Task(cfg.model, dims, found.features, cfg.objective, cfg.schedule, cfg.train, digest(root))
         state = fit(parts[0], parts[1], task, run, show)
-    chosen = {"step": int(state.best_step), "val_bound": float(state.best_bound), "data": task.data}
+    chosen = {"step": int(state.best_step), criterion(cfg.model.form): float(state.best_bound), "data": task.data}
     return embed(run, found, parts, chosen, seeds(cfg), logger)
 
 

@@ -14,8 +14,8 @@ from marl_vae.batching import in_pieces
 from marl_vae.bound import Drawn, Noise, Terms, draw_terms, log_ratios, make_noise, reconstruction
 from marl_vae.checkpoint import Checkpoints, read_description
 from marl_vae.decoders import Memory
-from marl_vae.latents import Embeddings, Gaussian, draw
-from marl_vae.model import HierarchicalVAE
+from marl_vae.latents import Embeddings, Gaussian, draw, point
+from marl_vae.model import AUTOENCODER, FLAT, HierarchicalVAE
 from marl_vae.normalise import Normaliser, scale_obs
 from marl_vae.policy import gaussian_policy
 
@@ -25,11 +25,12 @@ def embeddings(model: HierarchicalVAE, scale: Normaliser, batch: TrajectoryBatch
     team, own = model.features(scale, batch)
     joint = model.joint(team)
     local = model.local_posterior(own, joint.mean)
+    given = model.given(joint.mean, local.mean)
     return Embeddings(
         omega_mean=joint.mean,
         omega_std=jnp.exp(joint.log_std),
-        alpha_mean=local.mean,
-        alpha_std=jnp.exp(local.log_std),
+        alpha_mean=given,
+        alpha_std=jnp.zeros_like(given) if model.config.form == FLAT else jnp.exp(local.log_std),
     )
 
 
@@ -46,7 +47,7 @@ def _crossed(
     model: HierarchicalVAE, scale: Normaliser, batch: TrajectoryBatch, other: TrajectoryBatch, noise: Noise
 ) -> Float[Array, " B"]:
     found = model.infer(*model.features(scale, other), noise.joint, noise.local)
-    return reconstruction(model, scale, batch, found.z_local)
+    return reconstruction(model, scale, batch, model.given(found.z_joint, found.z_local))
 
 
 class TrainedModel:
@@ -70,7 +71,11 @@ class TrainedModel:
         return in_pieces(self._embed, batch)
 
     def elbo(self, batch: TrajectoryBatch, *, key: PRNGKeyArray, samples: int = 1) -> Terms:
-        """Terms of the bound in nats a trajectory, averaged over draws; recon less all KL is the bound."""
+        """Terms of the bound in nats a trajectory, averaged over draws; recon less all KL is the bound.
+
+        InputError for an autoencoder, which has none.
+        """
+        self._refuse_autoencoder("bound")
         if samples < 1:
             raise InputError(f"elbo: samples={samples}; draw at least one.")
         drawn = [self.drawn(batch, key=jax.random.fold_in(key, i)).terms for i in range(samples)]
@@ -95,7 +100,11 @@ class TrainedModel:
         return in_pieces(self._given, batch, np.asarray(z_local, np.float32))
 
     def log_weights(self, batch: TrajectoryBatch, draws: int, *, key: PRNGKeyArray) -> Float[np.ndarray, "B K"]:
-        """log π(a|o, z_α) p(z_α|z_ω) p(z_ω) − log q(z_α|z_ω, τ) q(z_ω|τ) at draws of both posteriors."""
+        """log π(a|o, z_α) p(z_α|z_ω) p(z_ω) − log q(z_α|z_ω, τ) q(z_ω|τ) at draws of both posteriors.
+
+        InputError for an autoencoder, whose latents have no density.
+        """
+        self._refuse_autoencoder("bound")
         self._check(batch)
         keys = jax.random.split(key, draws)
         noise = jax.vmap(lambda one: make_noise(one, self._model, len(batch.mask)), out_axes=1)(keys)
@@ -106,8 +115,9 @@ class TrainedModel:
     ) -> Float[Array, "B N Da"] | Int[Array, "B N"]:
         """The action of every agent at one step: the policy's mode, or a draw where a key is given; 0 in padding.
 
-        Takes obs [B, N, Do] and local latents z [B, N, Za]; InputError for other shapes (broadcasting would pair
-        episodes with each other's latents), for values that are not finite, and for a model whose decoder remembers.
+        Takes obs [B, N, Do] and local latents z [B, N, Za] (of a flat model, z_ω for each agent); InputError for other
+        shapes (broadcasting would pair episodes with each other's latents), for values that are not finite, and for a
+        model whose decoder remembers.
         """
         if self.config.decoder != "feedforward":
             raise InputError(
@@ -148,7 +158,7 @@ class TrainedModel:
         return chosen * jnp.asarray(self.scale.action_real)[None]
 
     def _check_step(self, memory: Memory, obs: Any, z: Any) -> None:
-        wanted = {"obs": self.dims.obs, "z": self.config.local_width}
+        wanted = {"obs": self.dims.obs, "z": self.config.given_width}
         for name, value in {"obs": obs, "z": z}.items():
             shape = (len(obs), self.dims.agents, wanted[name])
             if np.shape(value) != shape:
@@ -166,8 +176,17 @@ class TrainedModel:
             )
 
     def local_prior(self, z_joint: Float[AnyArray, "B Zw"]) -> Gaussian:
-        """p(z_α | z_ω) of every agent."""
-        return self._model.local_prior(jnp.asarray(z_joint))
+        """p(z_α | z_ω) of every agent: of a flat model z_ω itself, with deviation 0; InputError for an autoencoder."""
+        self._refuse_autoencoder("prior")
+        z_joint = jnp.asarray(z_joint)
+        prior = self._model.local_prior(z_joint)
+        return point(self._model.given(z_joint, prior.mean)) if self.config.form == FLAT else prior
+
+    def _refuse_autoencoder(self, what: str) -> None:
+        if self.config.form == AUTOENCODER:
+            raise InputError(
+                f"{self._name} is an autoencoder (model.form): its latents are points, and have no {what}."
+            )
 
     def _noise(self, key: PRNGKeyArray, batch: int) -> Noise:
         return jax.tree.map(np.asarray, make_noise(key, self._model, batch))

@@ -14,8 +14,9 @@ from marl_vae.batching import in_pieces
 from marl_vae.bound import bound
 from marl_vae.checkpoint import Checkpoints, Description, TrainState, write_description
 from marl_vae.diagnostics.units import active_units
-from marl_vae.metrics import MetricsLog
+from marl_vae.metrics import MetricsLog, of_training, of_validation
 from marl_vae.normalise import fit_normaliser
+from marl_vae.objectives.objective import check_form
 from marl_vae.program import VALIDATION, Program, Trace, key_of, make_program
 from marl_vae.schedule import beta, ends_cycle
 from marl_vae.task import Task, Train
@@ -37,6 +38,7 @@ def fit(
     Raises InputError for unusable data or a folder of another task, TrainingDiverged for a non-finite term.
     """
     cfg, dims = task.train, task.dims
+    check_form(task.objective, task.model)
     for name, batch in (("training episodes", training), ("validation episodes", validation)):
         check_batch(batch, dims.action, name)
         check_features(batch, task.features, dims.action, name)
@@ -96,17 +98,14 @@ def _row(step: int, trace: Trace, task: Task) -> dict[str, Any]:
                 f"{name} became {values[wrong[0]]} at step {first + int(wrong[0])}. Lower "
                 f"{rates}train.learning_rate or train.clip under another name=, or look for extreme values in the data."
             )
-    recon, joint, local = (float(values.mean()) for values in trace.terms)
     levels = {"omega": task.schedule.joint, "alpha": task.schedule.local}
+    levels = {name: levels[name] for name in task.model.random_levels}
     weights = {f"beta_{name}": float(beta(level, step - 1, task.train.steps)) for name, level in levels.items()}
     return {
         "step": step,
         **weights,
         "loss": float(trace.loss.mean()),
-        "train_bound": recon - joint - local,
-        "recon": recon,
-        "kl_omega": joint,
-        "kl_alpha": local,
+        **of_training(trace.terms, task.model),
         **{name: float(values[-1]) for name, values in trace.watched.items()},
     }
 
@@ -114,7 +113,10 @@ def _row(step: int, trace: Trace, task: Task) -> dict[str, Any]:
 def _judge(
     program: Program, validation: TrajectoryBatch, task: Task
 ) -> Callable[[TrainState, int, bool], tuple[TrainState, dict[str, Any]]]:
-    """The validation bound at β = 1 with noise fixed for the whole run, and what follows from it at a cycle's end."""
+    """The validation bound at β = 1 (of an autoencoder, the data term), and what follows from it at a cycle's end.
+
+    Its noise is fixed for the whole run.
+    """
     noise = program.noise(key_of(task.train.seed, VALIDATION), len(validation.mask))
     noise = jax.tree.map(np.asarray, noise)
 
@@ -123,7 +125,7 @@ def _judge(
         latents = in_pieces(lambda batch: program.embed(state.params, batch), validation)
         value = float(bound(terms, 1.0, 1.0).mean())
         units = active_units(latents, validation.mask)
-        extra = {"val_bound": value, "active_omega": int(units.omega.sum()), "active_alpha": int(units.alpha.sum())}
+        extra = of_validation(value, terms, units, task.model)
         state = compare(state, step, jnp.float32(value), task.train) if ends else state
         return state, extra | ({"cycle_end": True, "best_step": int(state.best_step)} if ends else {})
 
