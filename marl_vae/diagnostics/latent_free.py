@@ -37,7 +37,7 @@ def fit_without_latents(
     seed: int,
     report: Callable[[float], None],
 ) -> LatentFree:
-    """The model's kind of decoder with no latent input, trained until the validation episodes stop gaining likelihood."""
+    """The model's kind of decoder without latents, trained until validation episodes stop gaining likelihood."""
     policy = latent_free_policy(model.config, model.dims, model.scale, seed)
     likelihood, params = policy.log_likelihood, policy.params
     optimiser = optax.adam(LEARNING_RATE)
