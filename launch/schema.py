@@ -14,6 +14,7 @@ from data_gen.trajectory import InputError
 from launch.log import Logging
 from marl_vae.model import Model
 from marl_vae.objectives import OBJECTIVES
+from marl_vae.objectives.objective import check_form
 from marl_vae.schedule import Schedule
 from marl_vae.task import Train
 from probes.probe import Probe
@@ -60,6 +61,10 @@ class Training(Job):
     objective: Any = MISSING
     schedule: Schedule = field(default_factory=Schedule)
     train: Train = field(default_factory=Train)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_form(self.objective, self.model)
 
 
 @dataclass

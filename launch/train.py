@@ -11,7 +11,7 @@ from launch.progress import progress
 from launch.rundir import claim
 from launch.schema import Training
 from marl_vae.diagnostics.words import sentences
-from marl_vae.metrics import describe
+from marl_vae.metrics import criterion, describe
 from marl_vae.model import Dims
 from marl_vae.task import Task
 from marl_vae.train import fit, folders
@@ -38,7 +38,7 @@ def train(cfg: Training, run: Path, logger: NoLogger) -> bool:
         states = fit(parts[0], parts[1], task, run, show)
     fresh = []
     for place, alone, state in zip(folders(run, cfg.train), cfg.train.alone(), states, strict=True):
-        chosen = {"step": int(state.best_step), "val_bound": float(state.best_bound), "data": task.data}
+        chosen = {"step": int(state.best_step), criterion(cfg.model.form): float(state.best_bound), "data": task.data}
         fresh.append(embed(place, found, parts, chosen, {"train": alone.seed}))
         figures = read_usage(place)
         if place == run:

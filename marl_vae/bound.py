@@ -7,18 +7,24 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from data_gen.trajectory import AnyArray, TrajectoryBatch
+from marl_vae.dynamics import change_log_likelihood
 from marl_vae.latents import Posteriors, kl, log_density, standard_normal
-from marl_vae.model import HierarchicalVAE
-from marl_vae.normalise import Normaliser, scaled_obs
+from marl_vae.model import AUTOENCODER, HierarchicalVAE
+from marl_vae.normalise import Normaliser, scaled_actions, scaled_obs
 from marl_vae.policy import action_log_likelihood
 
 
 class Terms(NamedTuple):
-    """Per trajectory, in nats: Σ_it log π, KL of z_ω by dimension, and KL of each present agent's z_α by dimension."""
+    """Per trajectory, in nats: Σ_it log π, KL of z_ω by dimension, and KL of each present agent's z_α by dimension.
+
+    A level that has no KL has width 0 here: z_α of a flat model, both levels of an autoencoder.
+    `state` is Σ_it log p(o_{t+1} − o_t) in scaled units, 0 where the model predicts none; it is no part of the bound.
+    """
 
     recon: Float[AnyArray, " B"]
     kl_joint: Float[AnyArray, "B Zw"]
     kl_local: Float[AnyArray, "B N Za"]
+    state: Float[AnyArray, " B"]
 
 
 class Noise(NamedTuple):
@@ -34,7 +40,7 @@ def make_noise(key: PRNGKeyArray, model: HierarchicalVAE, batch: int) -> Noise:
     config = model.config
     return Noise(
         joint=jax.random.normal(joint, (batch, config.joint_width)),
-        local=jax.random.normal(local, (batch, model.dims.agents, config.local_width)),
+        local=jax.random.normal(local, (batch, model.dims.agents, config.own_width)),
     )
 
 
@@ -42,8 +48,19 @@ def reconstruction(
     model: HierarchicalVAE, scale: Normaliser, batch: TrajectoryBatch, z_local: Float[Array, "B N Za"]
 ) -> Float[Array, " B"]:
     """Σ_it log π(a_t^i | o_t^i, z_α^i) in nats of each trajectory."""
-    out = model.decode(scaled_obs(scale, batch), z_local)
+    out = model.decode(scaled_obs(scale, batch), z_local, batch.mask)
     return action_log_likelihood(out, batch, model.dims.action, scale, model.config.min_std).sum((1, 2))
+
+
+def state_prediction(
+    model: HierarchicalVAE, scale: Normaliser, batch: TrajectoryBatch, z_local: Float[Array, "B N Za"]
+) -> Float[Array, " B"]:
+    """Σ_it log p(o_{t+1}^i − o_t^i | o_t^i, z_α^i, a_t^i) of each trajectory, in nats of scaled units."""
+    if not model.config.predict_state:
+        return jnp.zeros(len(batch.mask))
+    obs = scaled_obs(scale, batch)
+    out = model.predict_change(obs, scaled_actions(scale, batch), z_local, batch.mask)
+    return change_log_likelihood(out, obs, batch.mask, scale, model.config.min_std).sum((1, 2))
 
 
 class Drawn(NamedTuple):
@@ -54,7 +71,7 @@ class Drawn(NamedTuple):
 
 
 def draw_terms(model: HierarchicalVAE, scale: Normaliser, batch: TrajectoryBatch, noise: Noise) -> Drawn:
-    """One-sample estimates of the three terms of design.md §2 (after Tang et al. 2022); both KLs in closed form.
+    """One-sample estimates of the terms of design.md §2 (after Tang et al. 2022); both KLs in closed form.
 
     `noise` may have a leading axis of K draws; every field then has it too, and the encoders run once.
     """
@@ -63,10 +80,13 @@ def draw_terms(model: HierarchicalVAE, scale: Normaliser, batch: TrajectoryBatch
 
     def one(noise: Noise) -> Drawn:
         found = model.infer(*features, noise.joint, noise.local)
+        given = model.given(found.z_joint, found.z_local)
+        random = model.config.form != AUTOENCODER
         terms = Terms(
-            recon=reconstruction(model, scale, batch, found.z_local),
-            kl_joint=kl(found.joint, standard_normal(found.joint)),
-            kl_local=jnp.where(present, kl(found.local, found.local_prior), 0.0),
+            recon=reconstruction(model, scale, batch, given),
+            kl_joint=kl(found.joint, standard_normal(found.joint)) if random else found.z_joint[..., :0],
+            kl_local=jnp.where(present, kl(found.local, found.local_prior), 0.0) if random else found.z_local[..., :0],
+            state=state_prediction(model, scale, batch, given),
         )
         return Drawn(terms=terms, posteriors=found)
 

@@ -23,6 +23,8 @@ KEPT = 2
 class TrainState(NamedTuple):
     """All that the next step and the stopping rule need; `best` is the model that the validation bound chose.
 
+    Of an autoencoder `best_bound` is the validation episodes' data term.
+
     `tuned` are the weights that an objective of two levels learns, with their optimiser's state.
     """
 
@@ -137,7 +139,7 @@ def write_description(directory: Path, description: Description) -> None:
     path = directory / "model.json"
     new = _to_json(description)
     if path.exists():
-        _refuse_other(path, json.loads(path.read_text()), new)
+        _refuse_other(path, _to_json(read_description(directory)), new)  # settings that are newer have their defaults
         return
     directory.mkdir(parents=True, exist_ok=True)
     write_text(path, json.dumps(new, indent=1))
@@ -178,7 +180,7 @@ def _to_json(description: Description) -> dict[str, Any]:
 
 
 def _refuse_other(path: Path, old: dict[str, Any], new: dict[str, Any]) -> None:
-    different = [key for key in new if old.get(key) != json.loads(json.dumps(new[key]))]
+    different = [key for key in new if json.loads(json.dumps(old[key])) != json.loads(json.dumps(new[key]))]
     if different:
         raise InputError(
             f"{path.parent} was trained with another {' and '.join(different)} than is asked for now. Give the new run "

@@ -7,14 +7,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from data_gen.trajectory import AnyArray, InputError, RowIndex, TrajectoryBatch, check_batch, take, to_device
 from marl_vae.batching import in_pieces
 from marl_vae.bound import Drawn, Noise, Terms, draw_terms, log_ratios, make_noise, reconstruction
 from marl_vae.checkpoint import Checkpoints, read_description
-from marl_vae.latents import Embeddings, Gaussian, draw
-from marl_vae.model import HierarchicalVAE
+from marl_vae.decoders import Memory
+from marl_vae.latents import Embeddings, Gaussian, draw, point
+from marl_vae.model import AUTOENCODER, FLAT, HierarchicalVAE
 from marl_vae.normalise import Normaliser, scale_obs
 from marl_vae.policy import gaussian_policy
 
@@ -24,11 +25,12 @@ def embeddings(model: HierarchicalVAE, scale: Normaliser, batch: TrajectoryBatch
     team, own = model.features(scale, batch)
     joint = model.joint(team)
     local = model.local_posterior(own, joint.mean)
+    given = model.given(joint.mean, local.mean)
     return Embeddings(
         omega_mean=joint.mean,
         omega_std=jnp.exp(joint.log_std),
-        alpha_mean=local.mean,
-        alpha_std=jnp.exp(local.log_std),
+        alpha_mean=given,
+        alpha_std=jnp.zeros_like(given) if model.config.form == FLAT else jnp.exp(local.log_std),
     )
 
 
@@ -45,7 +47,7 @@ def _crossed(
     model: HierarchicalVAE, scale: Normaliser, batch: TrajectoryBatch, other: TrajectoryBatch, noise: Noise
 ) -> Float[Array, " B"]:
     found = model.infer(*model.features(scale, other), noise.joint, noise.local)
-    return reconstruction(model, scale, batch, found.z_local)
+    return reconstruction(model, scale, batch, model.given(found.z_joint, found.z_local))
 
 
 class TrainedModel:
@@ -69,7 +71,11 @@ class TrainedModel:
         return in_pieces(self._embed, batch)
 
     def elbo(self, batch: TrajectoryBatch, *, key: PRNGKeyArray, samples: int = 1) -> Terms:
-        """Terms of the bound in nats a trajectory, averaged over draws; recon less all KL is the bound."""
+        """Terms of the bound in nats a trajectory, averaged over draws; recon less all KL is the bound.
+
+        InputError for an autoencoder, which has none.
+        """
+        self._refuse_autoencoder("bound")
         if samples < 1:
             raise InputError(f"elbo: samples={samples}; draw at least one.")
         drawn = [self.drawn(batch, key=jax.random.fold_in(key, i)).terms for i in range(samples)]
@@ -94,7 +100,11 @@ class TrainedModel:
         return in_pieces(self._given, batch, np.asarray(z_local, np.float32))
 
     def log_weights(self, batch: TrajectoryBatch, draws: int, *, key: PRNGKeyArray) -> Float[np.ndarray, "B K"]:
-        """log π(a|o, z_α) p(z_α|z_ω) p(z_ω) − log q(z_α|z_ω, τ) q(z_ω|τ) at draws of both posteriors."""
+        """log π(a|o, z_α) p(z_α|z_ω) p(z_ω) − log q(z_α|z_ω, τ) q(z_ω|τ) at draws of both posteriors.
+
+        InputError for an autoencoder, whose latents have no density.
+        """
+        self._refuse_autoencoder("bound")
         self._check(batch)
         keys = jax.random.split(key, draws)
         noise = jax.vmap(lambda one: make_noise(one, self._model, len(batch.mask)), out_axes=1)(keys)
@@ -105,10 +115,50 @@ class TrainedModel:
     ) -> Float[Array, "B N Da"] | Int[Array, "B N"]:
         """The action of every agent at one step: the policy's mode, or a draw where a key is given; 0 in padding.
 
-        Takes obs [B, N, Do] and local latents z [B, N, Za]; InputError for other shapes (broadcasting would pair
-        episodes with each other's latents) and for values that are not finite.
+        Takes obs [B, N, Do] and local latents z [B, N, Za] (of a flat model, z_ω for each agent); InputError for other
+        shapes (broadcasting would pair episodes with each other's latents), for values that are not finite, and for a
+        model whose decoder remembers.
         """
-        wanted = {"obs": self.dims.obs, "z": self.config.local_width}
+        if self.config.decoder != "feedforward":
+            raise InputError(
+                f"{self._name}: the decoder remembers what it observed, so one step alone has no action. Take "
+                "`memory = model.start(len(obs))` before an episode and `action, memory = model.step(memory, obs, z)` "
+                "at each of its steps."
+            )
+        return self.step((), obs, z, key=key)[0]
+
+    def start(self, episodes: int) -> Memory:
+        """What the decoder remembers before the first step of so many episodes; () where it is feed-forward."""
+        return self._model.decoder.start(episodes, self.dims.agents)
+
+    def step(
+        self,
+        memory: Memory,
+        obs: Float[AnyArray, "..."],
+        z: Float[AnyArray, "..."],
+        *,
+        present: Bool[AnyArray, "B N"] | None = None,
+        key: PRNGKeyArray | None = None,
+    ) -> tuple[Float[Array, "B N Da"] | Int[Array, "B N"], Memory]:
+        """`act` with any decoder: the actions, and what is remembered for the next step.
+
+        Agents that are not `present` keep their memory, and their actions mean nothing; none given means all are.
+        """
+        self._check_step(memory, obs, z)
+        here = np.ones(np.shape(obs)[:2], bool) if present is None else present
+        scaled = scale_obs(self.scale, jnp.asarray(obs)[:, None])[:, 0]
+        out, memory = self._model.decode_step(memory, scaled, jnp.asarray(z), jnp.asarray(here))
+        return self._chosen(out, key), memory
+
+    def _chosen(self, out: Float[Array, "B N _"], key: PRNGKeyArray | None) -> Array:
+        if self.dims.action.kind == "discrete":
+            return jnp.argmax(out, -1) if key is None else jax.random.categorical(key, out)
+        policy = gaussian_policy(out, self.scale, self.config.min_std)
+        chosen = policy.mean if key is None else draw(policy, jax.random.normal(key, policy.mean.shape))
+        return chosen * jnp.asarray(self.scale.action_real)[None]
+
+    def _check_step(self, memory: Memory, obs: Any, z: Any) -> None:
+        wanted = {"obs": self.dims.obs, "z": self.config.given_width}
         for name, value in {"obs": obs, "z": z}.items():
             shape = (len(obs), self.dims.agents, wanted[name])
             if np.shape(value) != shape:
@@ -118,16 +168,25 @@ class TrainedModel:
                 )
             if not np.isfinite(value).all():
                 raise InputError(f"{self._name}: {name} holds a value that is not finite.")
-        out = self._model.decode(scale_obs(self.scale, jnp.asarray(obs)[:, None]), jnp.asarray(z))[:, 0]
-        if self.dims.action.kind == "discrete":
-            return jnp.argmax(out, -1) if key is None else jax.random.categorical(key, out)
-        policy = gaussian_policy(out, self.scale, self.config.min_std)
-        chosen = policy.mean if key is None else draw(policy, jax.random.normal(key, policy.mean.shape))
-        return chosen * jnp.asarray(self.scale.action_real)[None]
+        fresh = self.start(len(obs))
+        if np.shape(memory) != np.shape(fresh):
+            raise InputError(
+                f"{self._name}: the memory of these episodes has shape {np.shape(fresh)}, and this one "
+                f"{np.shape(memory)}; begin with start({len(obs)})."
+            )
 
     def local_prior(self, z_joint: Float[AnyArray, "B Zw"]) -> Gaussian:
-        """p(z_α | z_ω) of every agent."""
-        return self._model.local_prior(jnp.asarray(z_joint))
+        """p(z_α | z_ω) of every agent: of a flat model z_ω itself, with deviation 0; InputError for an autoencoder."""
+        self._refuse_autoencoder("prior")
+        z_joint = jnp.asarray(z_joint)
+        prior = self._model.local_prior(z_joint)
+        return point(self._model.given(z_joint, prior.mean)) if self.config.form == FLAT else prior
+
+    def _refuse_autoencoder(self, what: str) -> None:
+        if self.config.form == AUTOENCODER:
+            raise InputError(
+                f"{self._name} is an autoencoder (model.form): its latents are points, and have no {what}."
+            )
 
     def _noise(self, key: PRNGKeyArray, batch: int) -> Noise:
         return jax.tree.map(np.asarray, make_noise(key, self._model, batch))

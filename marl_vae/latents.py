@@ -16,7 +16,10 @@ class Gaussian(NamedTuple):
 
 
 class Posteriors(NamedTuple):
-    """q(z_ω|τ), q(z_α|z_ω,τ) and p(z_α|z_ω), the last two at one sample of z_ω, with the samples drawn."""
+    """q(z_ω|τ), q(z_α|z_ω,τ) and p(z_α|z_ω), the last two at one sample of z_ω, with the samples drawn.
+
+    What a form of the model lacks has width 0.
+    """
 
     joint: Gaussian
     local: Gaussian
@@ -26,7 +29,10 @@ class Posteriors(NamedTuple):
 
 
 class Embeddings(NamedTuple):
-    """Posterior means and standard deviations; those of z_α are taken at the mean of z_ω."""
+    """Posterior means and standard deviations; those of z_α are taken at the mean of z_ω.
+
+    Of a model without a local level, z_α is z_ω once more for each agent, with deviation 0.
+    """
 
     omega_mean: Float[AnyArray, "B Zw"]
     omega_std: Float[AnyArray, "B Zw"]
@@ -37,6 +43,11 @@ class Embeddings(NamedTuple):
 def standard_normal(like: Gaussian) -> Gaussian:
     """N(0, I) of the same shape."""
     return Gaussian(mean=jnp.zeros_like(like.mean), log_std=jnp.zeros_like(like.log_std))
+
+
+def point(mean: Float[Array, "... Z"]) -> Gaussian:
+    """All mass at the mean. It has no density, so neither `kl` nor `log_density` is defined."""
+    return Gaussian(mean=mean, log_std=jnp.full_like(mean, -jnp.inf))
 
 
 def draw(gaussian: Gaussian, noise: Float[Array, "... Z"]) -> Float[Array, "... Z"]:

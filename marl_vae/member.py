@@ -14,7 +14,7 @@ from marl_vae.batching import in_pieces
 from marl_vae.bound import bound
 from marl_vae.checkpoint import TrainState
 from marl_vae.diagnostics.units import active_units
-from marl_vae.metrics import MetricsLog
+from marl_vae.metrics import MetricsLog, of_training, of_validation
 from marl_vae.program import VALIDATION, Program, Trace, key_of
 from marl_vae.schedule import beta
 from marl_vae.task import Task, Train
@@ -25,7 +25,9 @@ class TrainingDiverged(RuntimeError):
 
 
 class Member:
-    """Logs into `place`, and compares models by the validation bound at β = 1 with noise fixed for the whole run.
+    """Logs into `place`, and compares models by the validation bound at β = 1 (of an autoencoder, the data term).
+
+    Its noise is fixed for the whole run.
 
     Metrics are read one dispatch late, so that the device never waits for them; `report` also gets the seed.
     """
@@ -56,7 +58,7 @@ class Member:
         )
         latents = in_pieces(lambda batch: self._program.embed(state.params, batch), self._validation)
         value, units = float(bound(terms, 1.0, 1.0).mean()), active_units(latents, self._validation.mask)
-        extra = {"val_bound": value, "active_omega": int(units.omega.sum()), "active_alpha": int(units.alpha.sum())}
+        extra = of_validation(value, terms, units, self._task.model)
         if ends:
             state = compare(state, step, jnp.float32(value), self._task.train)
             extra |= {"cycle_end": True, "best_step": int(state.best_step)}
@@ -85,17 +87,14 @@ def _row(step: int, trace: Trace, task: Task) -> dict[str, Any]:
                 f"{name} became {values[wrong[0]]} at step {first + int(wrong[0])}. Lower "
                 f"{rates}train.learning_rate or train.clip under another name=, or look for extreme values in the data."
             )
-    recon, joint, local = (float(values.mean()) for values in trace.terms)
     levels = {"omega": task.schedule.joint, "alpha": task.schedule.local}
+    levels = {name: levels[name] for name in task.model.random_levels}
     weights = {f"beta_{name}": float(beta(level, step - 1, task.train.steps)) for name, level in levels.items()}
     return {
         "step": step,
         **weights,
         "loss": float(trace.loss.mean()),
-        "train_bound": recon - joint - local,
-        "recon": recon,
-        "kl_omega": joint,
-        "kl_alpha": local,
+        **of_training(trace.terms, task.model),
         **{name: float(values[-1]) for name, values in trace.watched.items()},
     }
 

@@ -1,11 +1,11 @@
-"""Heads and decoder: the networks above the encoders."""
+"""The heads above the encoders: a Gaussian, or a point."""
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float
 
-from marl_vae.latents import Gaussian
+from marl_vae.latents import Gaussian, point
 
 
 class GaussianHead(nnx.Module):
@@ -21,15 +21,12 @@ class GaussianHead(nnx.Module):
         return Gaussian(mean=mean, log_std=jnp.clip(log_std, -6.0, 3.0))
 
 
-class PolicyDecoder(nnx.Module):
-    """π(a | o, context): two hidden layers over the observation and a context that is constant over the episode."""
+class PointHead(nnx.Module):
+    """The same network for a point: a Gaussian whose standard deviation is 0, of which every draw is the mean."""
 
-    def __init__(self, obs: int, context: int, hidden: int, out: int, *, rngs: nnx.Rngs):
-        self.from_obs = nnx.Linear(obs, hidden, rngs=rngs)
-        self.from_context = nnx.Linear(context, hidden, use_bias=False, rngs=rngs)
-        self.hidden = nnx.Linear(hidden, hidden, rngs=rngs)
-        self.out = nnx.Linear(hidden, out, kernel_init=nnx.initializers.normal(0.01), rngs=rngs)
+    def __init__(self, width: int, hidden: int, latent: int, *, rngs: nnx.Rngs):
+        self.hidden = nnx.Linear(width, hidden, rngs=rngs)
+        self.out = nnx.Linear(hidden, latent, kernel_init=nnx.initializers.normal(0.01), rngs=rngs)
 
-    def __call__(self, obs: Float[Array, "B T N Do"], context: Float[Array, "B N C"]) -> Float[Array, "B T N _"]:
-        x = jax.nn.silu(self.from_obs(obs) + self.from_context(context)[:, None])
-        return self.out(jax.nn.silu(self.hidden(x)))
+    def __call__(self, x: Float[Array, "... D"]) -> Gaussian:
+        return point(self.out(jax.nn.silu(self.hidden(x))))

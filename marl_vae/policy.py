@@ -11,12 +11,17 @@ from marl_vae.normalise import Normaliser, for_each_step
 
 def gaussian_policy(out: Float[Array, "*s A2"], scale: Normaliser, min_std: float) -> Gaussian:
     """The Gaussian over actions in their own units; the standard deviation stays above min_std of the data's."""
-    mean, raw = jnp.split(out, 2, axis=-1)
-    floor = jnp.log(min_std)
-    log_std = floor + jax.nn.softplus(raw - floor)
+    mean, log_std = floored(out, min_std)
     wide = (None,) * (out.ndim - 1)
     mean_of, std_of = jnp.asarray(scale.action_mean)[wide], jnp.asarray(scale.action_std)[wide]
     return Gaussian(mean=mean_of + std_of * mean, log_std=log_std + jnp.log(std_of))
+
+
+def floored(out: Float[Array, "*s A2"], min_std: float) -> Gaussian:
+    """The Gaussian that a decoder's output stands for, in scaled units; its deviation stays above min_std."""
+    mean, raw = jnp.split(out, 2, axis=-1)
+    floor = jnp.log(min_std)
+    return Gaussian(mean=mean, log_std=floor + jax.nn.softplus(raw - floor))
 
 
 def action_log_likelihood(

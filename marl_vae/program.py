@@ -182,6 +182,7 @@ def summed(terms: Terms) -> Terms:
         recon=terms.recon.mean(),
         kl_joint=terms.kl_joint.sum(-1).mean(),
         kl_local=terms.kl_local.sum((-2, -1)).mean(),
+        state=terms.state.mean(),
     )
 
 

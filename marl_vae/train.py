@@ -8,6 +8,7 @@ from data_gen.trajectory import TrajectoryBatch, check_batch, check_features, to
 from marl_vae.checkpoint import Checkpoints, Description, TrainState, write_description
 from marl_vae.member import Member, TrainingDiverged
 from marl_vae.normalise import fit_normaliser
+from marl_vae.objectives.objective import check_form
 from marl_vae.program import make_program
 from marl_vae.schedule import ends_cycle
 from marl_vae.task import Task, Train
@@ -26,6 +27,7 @@ def fit(
     folder of another task, TrainingDiverged for a non-finite term.
     """
     cfg, dims = task.train, task.dims
+    check_form(task.objective, task.model)
     for name, batch in (("training episodes", training), ("validation episodes", validation)):
         check_batch(batch, dims.action, name)
         check_features(batch, task.features, dims.action, name)

@@ -136,28 +136,29 @@ def training_curves(metrics: Sequence[dict[str, Any]]) -> Figure:
     return figure
 
 
+def _line(ax: Axes, metrics: Sequence[dict[str, Any]], name: str, **style: Any) -> None:
+    """A figure over steps; nothing, and no legend, where the rows hold none (a model may lack a level)."""
+    steps, values = series(metrics, name)
+    if len(steps):
+        ax.plot(steps, values, **style)
+
+
 def _beta(ax: Axes, metrics: Sequence[dict[str, Any]]) -> None:
     for key, (label, colour) in LEVELS.items():
         width, style = (3.2, "-") if key == "omega" else (1.6, "--")  # both are seen where they are equal
-        ax.plot(*series(metrics, f"beta_{key}"), color=colour, linewidth=width, linestyle=style, label=f"β of {label}")
+        _line(ax, metrics, f"beta_{key}", color=colour, linewidth=width, linestyle=style, label=f"β of {label}")
     ax.set_ylabel("β")
     ax.set_ylim(bottom=0)
 
 
 def _bound(ax: Axes, metrics: Sequence[dict[str, Any]]) -> None:
-    ax.plot(*series(metrics, "recon"), color=PALE, linewidth=1.2, label="data term, training")
-    ax.plot(
-        *series(metrics, "train_bound"), color=PALETTE[0], linewidth=1.2, alpha=0.7, label="bound at β = 1, training"
-    )
-    ax.plot(
-        *series(metrics, "val_bound"),
-        color=PALETTE[5],
-        linewidth=1.8,
-        marker="o",
-        markersize=3.5,
-        label="bound at β = 1, validation",
-    )
-    values = np.concatenate([series(metrics, name)[1] for name in ("recon", "train_bound", "val_bound")])
+    _line(ax, metrics, "recon", color=PALE, linewidth=1.2, label="data term, training")
+    training = {"color": PALETTE[0], "linewidth": 1.2, "alpha": 0.7}
+    _line(ax, metrics, "train_bound", **training, label="bound at β = 1, training")
+    chooses = {"val_bound": "bound at β = 1, validation", "val_recon": "data term, validation"}
+    for name, label in chooses.items():
+        _line(ax, metrics, name, color=PALETTE[5], linewidth=1.8, marker="o", markersize=3.5, label=label)
+    values = np.concatenate([series(metrics, name)[1] for name in ("recon", "train_bound", *chooses)])
     if values.size:
         # The first steps lie far below all others and would flatten them.
         low, high = np.percentile(values, 5), values.max()
@@ -169,7 +170,8 @@ def _bound(ax: Axes, metrics: Sequence[dict[str, Any]]) -> None:
 def _divergence(ax: Axes, metrics: Sequence[dict[str, Any]]) -> None:
     for key, (label, colour) in LEVELS.items():
         steps, values = series(metrics, f"kl_{key}")
-        ax.plot(steps, np.maximum(values, 1e-3), color=colour, linewidth=1.6, label=f"KL of {label}")
+        if len(steps):
+            ax.plot(steps, np.maximum(values, 1e-3), color=colour, linewidth=1.6, label=f"KL of {label}")
     ax.set_yscale("log")
     ax.yaxis.set_major_formatter(LogFormatter())
     ax.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1, 0.4)))
@@ -179,7 +181,7 @@ def _divergence(ax: Axes, metrics: Sequence[dict[str, Any]]) -> None:
 
 def _active(ax: Axes, metrics: Sequence[dict[str, Any]]) -> None:
     for key, (label, colour) in LEVELS.items():
-        ax.plot(*series(metrics, f"active_{key}"), color=colour, marker="o", markersize=3, linewidth=1.4, label=label)
+        _line(ax, metrics, f"active_{key}", color=colour, marker="o", markersize=3, linewidth=1.4, label=label)
     ax.set_ylabel("active units")
     ax.set_ylim(bottom=0)
 

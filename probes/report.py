@@ -113,9 +113,9 @@ def training_section(metrics: Sequence[dict[str, Any]]) -> Section:
         name="training",
         title="How the model trained",
         caption="β of each level rises and holds in every cycle (bands); at the end of each (dotted) the "
-        "validation bound at β = 1 chooses the checkpoint (orange line). The lowest 5 % of the bounds are "
-        "cut off. Do not trust the latents if the validation bound falls while the training bound rises (overfitting), "
-        "or if a level has no active units at the chosen step (collapse).",
+        "validation bound at β = 1 (of an autoencoder, the data term) chooses the checkpoint (orange line). The lowest "
+        "5 % of the bounds are cut off. Do not trust the latents if the validation bound falls while the training one "
+        "rises (overfitting), or if a level has no active units at the chosen step (collapse).",
         figure=training_curves(metrics) if metrics else None,
         absent="There are no training metrics in this run.",
     )

@@ -37,7 +37,7 @@ def fit_without_latents(
     seed: int,
     report: Callable[[float], None],
 ) -> LatentFree:
-    """The decoder with no latent input, trained by maximum likelihood until the validation episodes stop gaining."""
+    """The model's kind of decoder without latents, trained until validation episodes stop gaining likelihood."""
     policy = latent_free_policy(model.config, model.dims, model.scale, seed)
     likelihood, params = policy.log_likelihood, policy.params
     optimiser = optax.adam(LEARNING_RATE)
@@ -67,7 +67,7 @@ def latent_free_policy(config: Model, dims: Dims, scale: Normaliser, seed: int) 
     def decode(params: PyTree, batch: TrajectoryBatch) -> Float[Array, "B T N _"]:
         size = len(batch.mask)
         context = agent_index(size, dims.agents) if config.agent_index else jnp.zeros((size, dims.agents, 1))
-        return nnx.merge(graph, params)(scaled_obs(scale, batch), context)
+        return nnx.merge(graph, params)(scaled_obs(scale, batch), context, batch.mask)
 
     def likelihood(params: PyTree, batch: TrajectoryBatch) -> Float[Array, " B"]:
         return action_log_likelihood(decode(params, batch), batch, dims.action, scale, config.min_std).sum((1, 2))

@@ -7,10 +7,11 @@ from typing import NamedTuple
 import jax
 import numpy as np
 import scipy.special
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Bool, PRNGKeyArray
 
 from data_gen.trajectory import TrajectoryBatch, take
 from marl_vae.batching import in_pieces
+from marl_vae.bound import Drawn
 from marl_vae.diagnostics.latent_free import fit_without_latents
 from marl_vae.diagnostics.units import (
     active_units,
@@ -21,6 +22,7 @@ from marl_vae.diagnostics.units import (
 )
 from marl_vae.embed import TrainedModel
 from marl_vae.latents import Embeddings
+from marl_vae.model import AUTOENCODER, FLAT, HIERARCHICAL
 
 EPISODES = 300  # for the importance-weighted bound, evenly over the test episodes
 DRAWS, AT_ONCE = 100, 5
@@ -34,6 +36,10 @@ JOINT_COLLAPSED = "joint level collapsed: z_omega says nothing about the episode
 NOT_PASSED_ON = "joint level not passed on: p(z_alpha | z_omega) is nearly constant"
 NO_GAIN = "no gain from latents: a policy that sees the observation alone is as good"
 HEALTHY = "healthy: both levels are used"
+JOINT_IGNORED = "joint level ignored: the policy acts the same whatever z_omega is (there is no local level)"
+HEALTHY_FLAT = "healthy: the joint level is used (there is no local level)"
+POINTS_IGNORED = "latents ignored: the policy acts the same whatever they are"
+POINTS_USED = "latents used: an autoencoder has no KL and no bound by which its levels could be judged"
 
 
 class Usage(NamedTuple):
@@ -43,30 +49,32 @@ class Usage(NamedTuple):
     the episode's own latents; those of another episode; z_α drawn from p(z_α|z_ω) at the episode's own z_ω, at another
     episode's, and at one from N(0, I); no latents. `prior_gain` is what p(z_α|z_ω) saves over a constant prior;
     `left_over` the share of the latent-free policy's residuals that is a constant offset over an episode.
+    None, or an empty list, is a figure that a model of this form does not have.
     """
 
     verdict: str
     decided_by: str
     active_omega: int
-    active_alpha: int
-    kl_omega: float
-    kl_alpha: float
+    active_alpha: int | None
+    kl_omega: float | None
+    kl_alpha: float | None
     kl_omega_dims: list[float]
     kl_alpha_dims: list[float]
-    mi_omega: float
-    mi_alpha: float
+    mi_omega: float | None
+    mi_alpha: float | None
     mi_limit: float
-    iwae_1: float
-    iwae_10: float
-    iwae_100: float
-    prior_gain: float
+    iwae_1: float | None
+    iwae_10: float | None
+    iwae_100: float | None
+    prior_gain: float | None
     nll: float
     nll_shuffled: float
-    nll_alpha_prior: float
-    nll_omega_shuffled: float
-    nll_omega_prior: float
+    nll_alpha_prior: float | None
+    nll_omega_shuffled: float | None
+    nll_omega_prior: float | None
     nll_without_latents: float
     left_over: float
+    form: str = HIERARCHICAL
 
 
 def usage(
@@ -81,41 +89,53 @@ def usage(
     """All figures and the verdict on the test episodes."""
     key = jax.random.key(seed)
     drawn, latents = model.drawn(test, key=jax.random.fold_in(jax.random.fold_in(key, 0), 0)), model.embed(test)
-    terms = drawn.terms
+    terms, form = drawn.terms, model.config.form
     mask = np.asarray(test.mask)
     units, present, count = active_units(latents, mask), mask.any(1), float(mask.sum())
-    chosen = np.unique(np.linspace(0, len(mask) - 1, EPISODES).astype(np.int32))
-    evidence = importance_bounds(model, take(test, chosen), key=jax.random.fold_in(key, 2))
+    chosen = take(test, np.unique(np.linspace(0, len(mask) - 1, EPISODES).astype(np.int32)))
+    bounds = {} if form == AUTOENCODER else importance_bounds(model, chosen, key=jax.random.fold_in(key, 2))
     free = fit_without_latents(model, training, validation, seed=seed, report=report)
     found = Usage(
         verdict="",
         decided_by="",
         active_omega=int(units.omega.sum()),
-        active_alpha=int(units.alpha.sum()),
-        kl_omega=float(terms.kl_joint.sum(-1).mean()),
-        kl_alpha=float(terms.kl_local.sum((1, 2)).mean()),
+        active_alpha=None if form == FLAT else int(units.alpha.sum()),
         kl_omega_dims=terms.kl_joint.mean(0).round(4).tolist(),
         kl_alpha_dims=(terms.kl_local.sum((0, 1)) / present.sum()).round(4).tolist(),
-        mi_omega=mutual_information(latents.omega_mean, latents.omega_std, seed),
-        mi_alpha=information_of_agents(latents, mask, seed),
+        **of_random_levels(model.config.random_levels, drawn, latents, mask, seed),
         mi_limit=float(np.log(len(mask))),
-        iwae_1=evidence[1],
-        iwae_10=evidence[10],
-        iwae_100=evidence[100],
-        prior_gain=constant_prior_gain(drawn.posteriors, mask),
+        iwae_1=bounds.get(1),
+        iwae_10=bounds.get(10),
+        iwae_100=bounds.get(100),
         nll=-float(terms.recon.sum()) / count,
         **swapped(model, test, latents, seed=seed, key=key),
         nll_without_latents=-float(in_pieces(partial(free.log_likelihood, free.params), test).sum()) / count,
         left_over=same_over_an_episode(in_pieces(partial(free.residuals, free.params), test), mask),
+        form=form,
     )
     verdict, why = verdict_of(found)
     return found._replace(verdict=verdict, decided_by=why)
 
 
+def of_random_levels(
+    levels: tuple[str, ...], drawn: Drawn, latents: Embeddings, mask: Bool[np.ndarray, "B T N"], seed: int
+) -> dict[str, float | None]:
+    """KL, information and gain of these levels; None for those of others."""
+    found: dict[str, float | None] = dict.fromkeys(("kl_omega", "mi_omega", "kl_alpha", "mi_alpha", "prior_gain"))
+    if "omega" in levels:
+        found["kl_omega"] = float(drawn.terms.kl_joint.sum(-1).mean())
+        found["mi_omega"] = mutual_information(np.asarray(latents.omega_mean), np.asarray(latents.omega_std), seed)
+    if "alpha" in levels:
+        found["kl_alpha"] = float(drawn.terms.kl_local.sum((1, 2)).mean())
+        found["mi_alpha"] = information_of_agents(latents, mask, seed)
+        found["prior_gain"] = constant_prior_gain(drawn.posteriors, mask)
+    return found
+
+
 def swapped(
     model: TrainedModel, test: TrajectoryBatch, latents: Embeddings, *, seed: int, key: PRNGKeyArray
-) -> dict[str, float]:
-    """NLL an action with latents that are not the episode's own."""
+) -> dict[str, float | None]:
+    """NLL an action with latents that are not the episode's own; None where the model's form has no such draw."""
     rng, other, count = np.random.default_rng(seed), derangement(len(test.mask), seed), float(np.sum(test.mask))
 
     def noise(like: np.ndarray) -> np.ndarray:
@@ -127,11 +147,14 @@ def swapped(
         z_local = mean + np.exp(prior.log_std) * noise(mean)
         return -float(model.log_likelihood(test, z_local).sum()) / count
 
+    shuffled = -float(model.cross_log_likelihood(test, other, key=jax.random.fold_in(key, 1)).sum()) / count
+    if model.config.form == AUTOENCODER:
+        drawn_from_priors = ("nll_alpha_prior", "nll_omega_shuffled", "nll_omega_prior")
+        return {"nll_shuffled": shuffled, **dict.fromkeys(drawn_from_priors)}
     own = latents.omega_mean + latents.omega_std * noise(latents.omega_mean)
-    shuffled = model.cross_log_likelihood(test, other, key=jax.random.fold_in(key, 1))
     return {
-        "nll_shuffled": -float(shuffled.sum()) / count,
-        "nll_alpha_prior": given(own),
+        "nll_shuffled": shuffled,
+        "nll_alpha_prior": None if model.config.form == FLAT else given(own),
         "nll_omega_shuffled": given(own[other]),
         "nll_omega_prior": given(noise(own)),
     }
@@ -161,24 +184,39 @@ def importance_bounds(model: TrainedModel, batch: TrajectoryBatch, *, key: PRNGK
 def verdict_of(found: Usage) -> tuple[str, str]:
     """A verdict and the figure that decided it, from the policy upwards: what it ignores cannot matter above."""
     gain, loss = found.nll_without_latents - found.nll, found.nll_shuffled - found.nll
+    saved = f"the latents save {gain:.3f} nats an action"
     if loss < PER_ACTION:
-        dead = found.active_omega == found.active_alpha == 0
         said = f"another episode's latents cost {loss:.3f} nats an action (a level in use costs at least {PER_ACTION})"
-        if found.left_over >= LEFT_OVER:
-            hint = f"{found.left_over:.2f} of what the observation leaves is an offset: often a KL weighs too much"
-        else:
-            hint = f"only {found.left_over:.3f} of what the observation leaves is an offset: often it says all"
-        return (BOTH_COLLAPSED if dead else LOCAL_IGNORED), f"{said}; {hint}"
-    if found.active_omega == 0 or found.mi_omega < PER_EPISODE:
-        return JOINT_COLLAPSED, f"mutual information {found.mi_omega:.2f} nats, {found.active_omega} active units"
-    if found.prior_gain < PER_EPISODE:
+        return _ignored(found), f"{said}; {_left_over(found)}"
+    if found.form == AUTOENCODER:
+        return (NO_GAIN, f"{saved} (at least {PER_ACTION})") if gain < PER_ACTION else (POINTS_USED, saved)
+    information = found.mi_omega or 0.0
+    if found.active_omega == 0 or information < PER_EPISODE:
+        return JOINT_COLLAPSED, f"mutual information {information:.2f} nats, {found.active_omega} active units"
+    if found.prior_gain is not None and found.prior_gain < PER_EPISODE:
         return (
             NOT_PASSED_ON,
             f"it saves {found.prior_gain:.2f} nats an episode over a constant prior (at least {PER_EPISODE})",
         )
     if gain < PER_ACTION:
-        return NO_GAIN, f"the latents save {gain:.3f} nats an action (at least {PER_ACTION})"
-    return (
-        HEALTHY,
-        f"the latents save {gain:.3f} nats an action, z_omega {found.prior_gain:.2f} nats an episode of z_alpha's KL",
-    )
+        return NO_GAIN, f"{saved} (at least {PER_ACTION})"
+    if found.prior_gain is None:
+        return HEALTHY_FLAT, f"{saved}, z_omega tells {information:.2f} nats about which episode it is"
+    return HEALTHY, f"{saved}, z_omega {found.prior_gain:.2f} nats an episode of z_alpha's KL"
+
+
+def _ignored(found: Usage) -> str:
+    """The word for latents to which the policy does not listen."""
+    if found.form == AUTOENCODER:
+        return POINTS_IGNORED
+    if found.form == FLAT:
+        return JOINT_COLLAPSED if found.active_omega == 0 else JOINT_IGNORED
+    return BOTH_COLLAPSED if found.active_omega == found.active_alpha == 0 else LOCAL_IGNORED
+
+
+def _left_over(found: Usage) -> str:
+    """What there was to say, and what that is often a sign of."""
+    if found.left_over < LEFT_OVER:
+        return f"only {found.left_over:.3f} of what the observation leaves is an offset: often it says all"
+    often = "" if found.form == AUTOENCODER else ": often a KL weighs too much"
+    return f"{found.left_over:.2f} of what the observation leaves is an offset{often}"

@@ -111,6 +111,13 @@ class BiGRU(Recurrent):
         return jnp.zeros(3 * hidden)
 
     def advance(self, state, gates, pushed):
-        (r_x, u_x, n_x), (r_h, u_h, n_h) = (jnp.split(part, 3, axis=-1) for part in (gates, pushed))
-        update = jax.nn.sigmoid(u_x + u_h)
-        return (update * state[0] + (1 - update) * jnp.tanh(n_x + jax.nn.sigmoid(r_x + r_h) * n_h),)
+        return (gated_update(state[0], gates, pushed),)
+
+
+def gated_update(
+    hidden: Float[Array, "*rows H"], gates: Float[Array, "*rows GH"], pushed: Float[Array, "*rows GH"]
+) -> Float[Array, "*rows H"]:
+    """The GRU's next hidden state from the input's part of the gates r, u, n and that of the last hidden state."""
+    (r_x, u_x, n_x), (r_h, u_h, n_h) = (jnp.split(part, 3, axis=-1) for part in (gates, pushed))
+    update = jax.nn.sigmoid(u_x + u_h)
+    return update * hidden + (1 - update) * jnp.tanh(n_x + jax.nn.sigmoid(r_x + r_h) * n_h)

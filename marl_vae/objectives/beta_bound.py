@@ -12,7 +12,7 @@ class BetaBound(Objective):
     """−recon + β_α Σ_i KL_α^i and β_ω KL_ω (Higgins et al. 2017, here with a β of its own at each level)."""
 
     def inner_loss(self, sample: Sample, tuned: Tuned) -> Float[Array, " B"]:
-        return (sample.beta.local * sample.terms.kl_local.sum((-2, -1)) - sample.terms.recon).mean(0)
+        return (sample.beta.local * sample.terms.kl_local.sum((-2, -1)) - sample.likelihood).mean(0)
 
     def outer_loss(self, sample: Sample, tuned: Tuned) -> Float[Array, " B"]:
         return sample.beta.joint * sample.terms.kl_joint.sum(-1).mean(0)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from marl_vae.model import AUTOENCODER
 from marl_vae.objectives.objective import Objective, Sample, Tuned, at_least
 
 
@@ -22,11 +23,14 @@ class FreeBits(Objective):
     def __post_init__(self) -> None:
         at_least(self, 0.0, "joint", "local")
 
+    def why_not(self, form: str) -> str:
+        return "it has no KL, of which a part could be free" if form == AUTOENCODER else ""
+
     def inner_loss(self, sample: Sample, tuned: Tuned) -> Float[Array, " B"]:
         agents = sample.present.sum()
         of_agent = sample.terms.kl_local.mean(0).sum((0, 1)) / jnp.maximum(agents, 1)  # 0 where an agent is absent
         paid = jnp.maximum(self.local, of_agent).sum() * sample.present.sum(-1)
-        return sample.beta.local * paid - sample.terms.recon.mean(0)
+        return sample.beta.local * paid - sample.likelihood.mean(0)
 
     def outer_loss(self, sample: Sample, tuned: Tuned) -> Float[Array, " B"]:
         paid = jnp.maximum(self.joint, sample.terms.kl_joint.mean((0, 1))).sum()

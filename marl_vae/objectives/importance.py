@@ -8,6 +8,7 @@ from jaxtyping import Array, Float
 
 from data_gen.trajectory import InputError
 from marl_vae.bound import log_ratios
+from marl_vae.model import AUTOENCODER
 from marl_vae.objectives.objective import Objective, Sample, Tuned
 
 
@@ -25,7 +26,10 @@ class Importance(Objective):
         if self.draws < 1:
             raise InputError(f"objective.draws={self.draws} must be at least 1.")
 
+    def why_not(self, form: str) -> str:
+        return "its latents are points, which have no density to weigh" if form == AUTOENCODER else ""
+
     def inner_loss(self, sample: Sample, tuned: Tuned) -> Float[Array, " B"]:
         joint, local = log_ratios(sample.posteriors, sample.present)
-        weights = sample.terms.recon + sample.beta.joint * joint + sample.beta.local * local
+        weights = sample.likelihood + sample.beta.joint * joint + sample.beta.local * local
         return math.log(self.draws) - jax.nn.logsumexp(weights, axis=0)

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Scalar
 
 from marl_vae.latents import draw
+from marl_vae.model import AUTOENCODER
 from marl_vae.objectives.objective import Objective, Sample, Tuned, at_least
 
 
@@ -27,6 +28,9 @@ class MMD(Objective):
     def __post_init__(self) -> None:
         at_least(self, 0.0, "joint", "local", "joint_share", "local_share")
 
+    def why_not(self, form: str) -> str:
+        return "it has no prior to compare its latents with" if form == AUTOENCODER else ""
+
     def inner_loss(self, sample: Sample, tuned: Tuned) -> Float[Array, " B"]:
         prior = sample.posteriors.local_prior
         real = sample.present[None, :, :, None]
@@ -35,10 +39,10 @@ class MMD(Objective):
         )
         theirs = draw(prior, sample.fresh.local[None])[0] / spread[0]
         ours = sample.posteriors.z_local[0] / spread[0]
-        agents = range(ours.shape[1])
+        agents = range(ours.shape[1]) if ours.shape[2] else []  # a flat model has no latents of theirs
         apart = [mmd2(ours[:, i], theirs[:, i], sample.present[:, i]) for i in agents]
         paid = self.local_share * sample.terms.kl_local.sum((-2, -1)).mean(0) + self.local * sum(apart)
-        return sample.beta.local * paid - sample.terms.recon.mean(0)
+        return sample.beta.local * paid - sample.likelihood.mean(0)
 
     def outer_loss(self, sample: Sample, tuned: Tuned) -> Float[Array, " B"]:
         apart = mmd2(sample.posteriors.z_joint[0], sample.fresh.joint, jnp.ones(len(sample.rows), bool))

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Scalar
 from data_gen.trajectory import InputError, TrajectoryBatch
 from marl_vae.bound import Noise, Terms, draw_terms, make_noise
 from marl_vae.latents import Posteriors
-from marl_vae.model import HierarchicalVAE
+from marl_vae.model import HierarchicalVAE, Model
 from marl_vae.normalise import Normaliser
 
 FRESH = 2  # after the two levels of make_noise
@@ -28,13 +28,16 @@ class Beta(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """What a loss reads of a mini-batch. `terms` and `posteriors` have a leading axis of K draws.
+    """What a loss reads of a mini-batch. `terms`, `posteriors` and `likelihood` have a leading axis of K draws.
 
-    `fresh` are standard normal draws that no latent was made from; `rows` numbers the episodes within their split.
+    `likelihood` is what the latents are to explain, in nats an episode: the bound's recon, and beside it
+    model.predict_state times the state term. `fresh` are standard normal draws that no latent was made from; `rows`
+    numbers the episodes within their split.
     """
 
     terms: Terms
     posteriors: Posteriors
+    likelihood: Float[Array, "K B"]
     fresh: Noise
     present: Bool[Array, "B N"]
     rows: Int[Array, " B"]
@@ -71,6 +74,10 @@ class Objective:
         """The team's part, for each episode."""
         return jnp.zeros(len(sample.rows))
 
+    def why_not(self, form: str) -> str:
+        """Why this loss makes no sense for a model of that form; empty where it does."""
+        return ""
+
     def tuned(self, episodes: int) -> Tuned:
         """Weights of the inner loss that validation episodes tune, as they are first; none by default."""
         return {}
@@ -95,9 +102,11 @@ def sampled(
     keys = key[None] if draws == 1 else jax.random.split(jax.random.fold_in(key, FRESH + 1), draws)
     noise = jax.vmap(lambda key: make_noise(key, model, size))(keys)
     drawn = draw_terms(model, scale, batch, noise)
+    recon, state, weight = drawn.terms.recon, drawn.terms.state, model.config.predict_state
     return Sample(
         terms=drawn.terms,
         posteriors=drawn.posteriors,
+        likelihood=recon + weight * state if weight else recon,
         fresh=make_noise(jax.random.fold_in(key, FRESH), model, size),
         present=batch.mask.any(1),
         rows=rows,
@@ -108,6 +117,12 @@ def sampled(
 def in_nats_an_action(loss: Float[Array, " B"], batch: TrajectoryBatch) -> Scalar:
     """The sum over episodes by the number of real actions, so that the gradient's size does not hang on lengths."""
     return loss.sum() / batch.mask.sum()
+
+
+def check_form(objective: Objective, model: Model) -> None:
+    """Raise InputError where the objective makes no sense for the model's form."""
+    if why := objective.why_not(model.form):
+        raise InputError(f"objective {type(objective).__name__} cannot train model.form={model.form}: {why}.")
 
 
 def at_least(objective: Objective, least: float, *names: str) -> None:

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree, Scalar
 
 from data_gen.trajectory import InputError
+from marl_vae.model import AUTOENCODER
 from marl_vae.objectives.objective import Objective, Sample, Tuned, at_least
 
 TUNED = ("levels", "episodes")
@@ -39,16 +40,20 @@ class TwoLevel(Objective):
             return {"joint": jnp.zeros(()), "local": jnp.zeros(())}
         return {"confidence": jnp.zeros(episodes)}
 
+    def why_not(self, form: str) -> str:
+        nothing = form == AUTOENCODER and self.tune == "levels"
+        return "it has no KL whose weight could be tuned; objective.tune=episodes works" if nothing else ""
+
     def inner_loss(self, sample: Sample, tuned: Tuned) -> Float[Array, " B"]:
         terms, factor = sample.terms, factors(tuned)
         joint = sample.beta.joint * factor.get("joint", 1.0) * terms.kl_joint.sum(-1)
         local = sample.beta.local * factor.get("local", 1.0) * terms.kl_local.sum((-2, -1))
-        loss = (joint + local - terms.recon).mean(0)
+        loss = (joint + local - sample.likelihood).mean(0)
         return loss * factor["confidence"][sample.rows] if "confidence" in factor else loss
 
     def outer_loss(self, sample: Sample, tuned: Tuned) -> Float[Array, " B"]:
         terms = sample.terms
-        return (terms.kl_joint.sum(-1) + terms.kl_local.sum((-2, -1)) - terms.recon).mean(0)
+        return (terms.kl_joint.sum(-1) + terms.kl_local.sum((-2, -1)) - sample.likelihood).mean(0)
 
     def watched(self, tuned: Tuned) -> dict[str, Scalar]:
         found = factors(tuned)

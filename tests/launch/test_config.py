@@ -67,6 +67,7 @@ def test_the_default_job_is_the_one_of_the_readme() -> None:
         ("schedule.joint.shape=linera", "linear, cosine, sigmoid"),
         ("model.team=consat", "concat, pool"),
         ("model.encoder=lsmt", "lstm, gru, conv, attention"),
+        ("model.decoder=lstm", "feedforward, recurrent"),
         ("objective=free_bit", "Did you mean 'free_bits'?"),
         ("objective.joint=-1", "no config key 'objective.joint'"),
         ("name=../elsewhere", "'../elsewhere'"),
@@ -90,6 +91,14 @@ def test_what_is_wrong_names_itself_before_anything_is_written(
     assert run("pipeline", override) == 2
     error = capsys.readouterr().err
     assert said in error and error.startswith("error: ") and "Traceback" not in error
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("stage", ["pipeline", "train"])
+def test_an_objective_that_cannot_train_the_form_is_refused(stage: str, tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(stage, "objective=free_bits", "model.form=autoencoder") == 2
+    assert "FreeBits cannot train model.form=autoencoder: it has no KL" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

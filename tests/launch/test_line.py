@@ -159,6 +159,22 @@ def test_discrete_actions_go_through_the_whole_line(choice: list[str], tmp_path:
     assert chosen.min() >= 0 and chosen.max() < found.action.size
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("choice", ["model.form=flat", "model.form=autoencoder", "model.decoder=recurrent"])
+def test_other_models_go_through_the_whole_line(line: Path, choice: str, tmp_path: Path) -> None:
+    where = [f"data={line / 'data'}", "name=it", f"runs={tmp_path}"]
+    for _ in range(2):  # the same command again goes on, and has nothing to do
+        assert run("pipeline", *SMALL, choice, "model.predict_state=0.1", *where) == 0
+    used = json.loads((tmp_path / "it" / "usage.json").read_text())
+    assert (used["iwae_100"] is None) == ("autoencoder" in choice) and (used["kl_alpha"] is None) == ("form" in choice)
+    page = (tmp_path / "it" / "report.html").read_text()
+    assert ("undefined: a" in page) == ("form" in choice)
+    model, found = marl_vae.load(tmp_path / "it"), read_dataset(line / "data")
+    some = take(found.batch, np.arange(4, dtype=np.int32))
+    actions, _ = model.step(model.start(4), some.obs[:, 0], model.embed(some).alpha_mean)
+    assert actions.shape == (4, 3, 2)
+
+
 def test_another_data_set_is_refused_by_a_trained_model(line: Path, tmp_path: Path) -> None:
     """Another number of features: the message names both, and the run's files stay."""
     assert run("generate", *SMALL_DATA, "domain=coordination", "name=other", f"runs={tmp_path}") == 0

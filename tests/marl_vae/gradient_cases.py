@@ -82,7 +82,8 @@ def real_grads(params, choices: Choices, data: Data, loss=training_loss):
 
 
 def no_weights(data: Data) -> Terms:
-    return Terms(*(jnp.zeros(shape) for shape in ((len(data.mask),), data.joint_noise.shape, data.local_noise.shape)))
+    rows = (len(data.mask),)
+    return Terms(*(jnp.zeros(shape) for shape in (rows, data.joint_noise.shape, data.local_noise.shape, rows)))
 
 
 def some_params(choices: Choices, seed: int = 0) -> dict:

@@ -55,7 +55,7 @@ class LinearGaussian(HierarchicalVAE):
         mean = jnp.asarray(W)[None, :, None] * z_joint[:, None]
         return Gaussian(mean=mean, log_std=jnp.full_like(mean, np.log(S)))
 
-    def decode(self, obs, z_local):
+    def decode(self, obs, z_local, mask):
         mean = jnp.broadcast_to(z_local[:, None], obs.shape)
         # The policy's scale is floor * exp(softplus(raw − log floor)).
         raw = np.log(np.expm1(np.log(R / self.config.min_std))) + np.log(self.config.min_std)
@@ -92,6 +92,7 @@ def test_the_bound_lies_below_elsewhere_by_the_divergence(shift: float, stretch:
 
 
 def test_weights_apply_to_their_own_level() -> None:
-    terms = Terms(recon=jnp.array([10.0]), kl_joint=jnp.array([[1.0, 2.0]]), kl_local=jnp.array([[[0.5], [0.25]]]))
+    kl_joint, kl_local = jnp.array([[1.0, 2.0]]), jnp.array([[[0.5], [0.25]]])
+    terms = Terms(recon=jnp.array([10.0]), kl_joint=kl_joint, kl_local=kl_local, state=jnp.array([99.0]))
     assert float(bound(terms, 1.0, 1.0)[0]) == 10 - 3 - 0.75
     assert float(bound(terms, 0.5, 2.0)[0]) == 10 - 1.5 - 1.5

@@ -203,7 +203,7 @@ def test_act_gives_zero_in_padding_and_the_same_as_ever_elsewhere(key: int | Non
     np.testing.assert_array_equal(found[:, features.actions], whole[:, features.actions])
     if key is None:
         scaled = (batch.obs[:, :1] - scale.obs_mean) / scale.obs_std * features.obs
-        out = np.asarray(model.decode(jnp.asarray(scaled), jnp.asarray(z)))[:, 0, :, :3]
+        out = np.asarray(model.decode(jnp.asarray(scaled), jnp.asarray(z), jnp.ones((B, 1, N), bool)))[:, 0, :, :3]
         want = (scale.action_mean + scale.action_std * out) * features.actions
         np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-5)
 

@@ -19,25 +19,29 @@ def make(action: ActionSpec, **choices) -> tuple[HierarchicalVAE, Normaliser, Tr
     """A model whose last layers are not small, so that every input matters, with a batch and its scales."""
     batch = tiny_batch(action)
     model = HierarchicalVAE(Model(**WIDTHS, **choices), Dims(N, DO, action), rngs=nnx.Rngs(0))
-    for number, head in enumerate((model.joint, model.local, model.prior, model.decoder)):
+    heads = [vars(model)[name] for name in ("joint", "local", "prior", "decoder", "dynamics") if name in vars(model)]
+    for number, head in enumerate(heads):
         kernel = head.out.kernel
         kernel[...] = 0.5 * jax.random.normal(jax.random.key(number), kernel[...].shape)
     return model, fit_normaliser(batch, action, all_real(N, DO, action)), batch
 
 
 @pytest.mark.parametrize(
-    ("action", "team", "encoder"),
+    ("action", "choices"),
     [
-        ("continuous", "concat", "lstm"),
-        ("discrete", "pool", "lstm"),
-        ("continuous", "pool", "gru"),
-        ("discrete", "concat", "conv"),
-        ("continuous", "concat", "attention"),
+        ("continuous", {}),
+        ("discrete", {"team": "pool"}),
+        ("continuous", {"team": "pool", "encoder": "gru"}),
+        ("discrete", {"encoder": "conv"}),
+        ("continuous", {"encoder": "attention"}),
+        ("continuous", {"decoder": "recurrent", "predict_state": 1.0}),
+        ("discrete", {"form": "flat", "predict_state": 1.0}),
+        ("continuous", {"form": "autoencoder"}),
     ],
 )
 @pytest.mark.parametrize("pad", ["after", "before"])
-def test_padding_changes_nothing(action: str, team: str, encoder: str, pad: str) -> None:
-    model, scale, batch = make(ACTIONS[action], team=team, encoder=encoder)
+def test_padding_changes_nothing(action: str, choices: dict, pad: str) -> None:
+    model, scale, batch = make(ACTIONS[action], **choices)
     noise = make_noise(jax.random.key(0), model, B)
     widths = [(0, 0), (0, 3) if pad == "after" else (3, 0), (0, 0), (0, 0)]
     longer = TrajectoryBatch(*(np.pad(x, widths[: x.ndim], constant_values=0) for x in batch))
@@ -49,13 +53,23 @@ def test_padding_changes_nothing(action: str, team: str, encoder: str, pad: str)
         np.testing.assert_allclose(before, after, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("action", ACTIONS.values(), ids=ACTIONS)
-def test_permuting_agents_permutes_local_latents_alone(action: ActionSpec) -> None:
-    model, scale, batch = make(action, team="pool", agent_index=False)
+@pytest.mark.parametrize(
+    ("action", "choices"),
+    [
+        ("continuous", {}),
+        ("discrete", {}),
+        ("continuous", {"form": "autoencoder", "decoder": "recurrent"}),
+    ],
+)
+def test_permuting_agents_permutes_local_latents_alone(action: str, choices: dict) -> None:
+    model, scale, batch = make(ACTIONS[action], team="pool", agent_index=False, **choices)
     order = np.array([2, 0, 1])
     trained = TrainedModel(model, scale, "test")
     before = trained.embed(batch)
-    after = trained.embed(TrajectoryBatch(*(x[:, :, order] for x in batch)))
+    turned = TrajectoryBatch(*(x[:, :, order] for x in batch))
+    after = trained.embed(turned)
+    likelihood = trained.log_likelihood(batch, before.alpha_mean)
+    np.testing.assert_allclose(trained.log_likelihood(turned, before.alpha_mean[:, order]), likelihood, rtol=1e-5)
     np.testing.assert_allclose(after.omega_mean, before.omega_mean, atol=1e-5)
     np.testing.assert_allclose(after.alpha_mean, before.alpha_mean[:, order], atol=1e-5)
     assert np.abs(before.alpha_mean - before.alpha_mean[:, order]).max() > 0.1
@@ -81,7 +95,7 @@ def test_actions_do_not_move_with_the_joint_latent_given_the_local_one(action: A
     def out(z_joint, hold: bool):
         local = model.local_posterior(features[1], z_joint)
         z_local = fixed if hold else local.mean + jnp.exp(local.log_std) * noise.local
-        return model.decode(scaled_obs(scale, device), z_local)
+        return model.decode(scaled_obs(scale, device), z_local, device.mask)
 
     zero, moves = (jax.jacobian(lambda z, h=hold: out(z, h))(noise.joint) for hold in (True, False))
     assert float(jnp.abs(zero).max()) == 0.0
@@ -132,7 +146,14 @@ def test_noise_reaches_both_levels() -> None:
     np.testing.assert_array_equal(local.kl_local, base.kl_local)
 
 
-@pytest.mark.parametrize("bad", [{"team": "consat"}, {"hidden": 0}, {"min_std": 0.0}])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        *({"team": "consat"}, {"decoder": "lstm"}, {"form": "vae"}, {"hidden": 0}, {"min_std": 0.0}),
+        *({"predict_state": -1.0}, {"predict_state": float("inf")}, {"form": "flat", "local_sees_joint": False}),
+    ],
+    ids=str,
+)
 def test_bad_settings_are_refused(bad: dict) -> None:
     with pytest.raises(InputError):
         Model(**bad)

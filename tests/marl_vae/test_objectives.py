@@ -61,7 +61,7 @@ def test_the_weighted_bound_is_the_bound() -> None:
 def test_free_bits_pay_for_each_dimension_what_is_beyond_the_free_part(level: float) -> None:
     objective = FreeBits(joint=level, local=level / 2)
     _, sample = tiny(objective)
-    joint, local = (np.asarray(x[0], np.float64) for x in sample.terms[1:])
+    joint, local = (np.asarray(x[0], np.float64) for x in sample.terms[1:3])
     assert (joint.mean(0) > 0.4).any() and (joint.mean(0) < 0.4).any()  # so that .4 lies between
     team, own = oracles_objectives.free_bits(joint, local, np.asarray(sample.present), level, level / 2)
     inner, outer = summed(objective, sample)
@@ -123,7 +123,7 @@ def test_mmd_of_both_levels() -> None:
     fresh = [np.asarray(noise, np.float64) for noise in sample.fresh]
     inner, outer = summed(objective, sample)
     apart = oracles_objectives.mmd2(found.z_joint, fresh[0])
-    kl_joint, kl_local = (np.asarray(x[0], np.float64).sum() for x in sample.terms[1:])
+    kl_joint, kl_local = (np.asarray(x[0], np.float64).sum() for x in sample.terms[1:3])
     np.testing.assert_allclose(outer, 0.3 * (0.5 * kl_joint + 3.0 * apart * 6), rtol=1e-4)
     std, present = np.exp(found.local_prior.log_std), np.asarray(sample.present)
     theirs = found.local_prior.mean + std * fresh[1]

@@ -25,9 +25,9 @@ TINY = BetaBound()
 SETTINGS = {"steps": 90, "batch": 16, "steps_per_dispatch": 5, "eval_every": 15}
 
 
-def task(objective: Objective, **changes) -> Task:
+def task(objective: Objective, model: Model = MODEL, **changes) -> Task:
     return Task(
-        model=MODEL,
+        model=model,
         dims=Dims(agents=3, obs=2, action=ACTION),
         features=all_real(3, 2, ACTION),
         objective=objective,
@@ -38,6 +38,7 @@ def task(objective: Objective, **changes) -> Task:
 
 
 def run(folder: Path, report=lambda row: None, objective: Objective = TINY, **changes) -> TrainState:
+    """`changes` are of the training settings, but for `model`."""
     return run_seeds(folder, report, objective, **changes)[0]
 
 
