@@ -118,14 +118,16 @@ def select(found: Dataset, rows: Int32[np.ndarray, " K"]) -> Dataset:
     )
 
 
+def check_hold_out(hold_out: list[int], known: list[int]) -> None:
+    """Raise InputError where a checkpoint to hold out is not among the known ones."""
+    unknown = sorted(set(hold_out) - set(known))
+    if unknown:
+        raise InputError(f"train.hold_out: the data set has no checkpoint {unknown[0]}; its checkpoints are {known}.")
+
+
 def seen_rows(found: Dataset, hold_out: list[int]) -> Int32[np.ndarray, " K"]:
     """Episodes of all checkpoints but those held out; InputError where a split would lose every episode."""
-    unknown = sorted(set(hold_out) - set(found.rows.checkpoint.tolist()))
-    if unknown:
-        raise InputError(
-            f"train.hold_out: the data set has no checkpoint {unknown[0]}; it has "
-            f"{np.unique(found.rows.checkpoint).tolist()}."
-        )
+    check_hold_out(hold_out, np.unique(found.rows.checkpoint).tolist())
     seen = ~np.isin(found.rows.checkpoint, hold_out)
     for number, name in enumerate(SPLITS):
         here = found.split == number

@@ -1,13 +1,15 @@
 """Probe a trained run and write its report: `python -m launch.probe run=runs/hill_climbing`."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import yaml
 
 from data_gen.storage.dataset import read_dataset
 from data_gen.storage.store import read_group
-from data_gen.trajectory import TrajectoryBatch
+from data_gen.trajectory import Dataset, TrajectoryBatch, seen_rows, select
+from launch.baselines import ceiling_of, flat_vae
 from launch.entry import enter
 from launch.log import NoLogger, logging_to
 from launch.progress import progress
@@ -46,17 +48,25 @@ def encoded_of(run: Path, batch: TrajectoryBatch, seed: int) -> Encoded:
     )
 
 
+def inputs_of(found: Dataset) -> dict[str, Any]:
+    """What the probes take of a data set."""
+    return {name: getattr(found, name) for name in ("batch", "features", "rows", "split", "labels", "hand")}
+
+
 def probe(cfg: Probe, run: Path, logger: NoLogger) -> None:
     """Write probes.csv, label_efficiency.csv where it is asked for, the figures and report.html; print the table."""
     (run / "report.html").unlink(missing_ok=True)
     (run / "label_efficiency.csv").unlink(missing_ok=True)
     write_text(run / "probe.yaml", yaml.safe_dump(vars(cfg), sort_keys=False))
-    found = read_dataset(data_of(run))
-    encoded = encoded_of(run, found.batch, cfg.seed)
-    inputs = {name: getattr(found, name) for name in ("batch", "features", "rows", "split", "labels", "hand")}
-    inputs |= {"encoded": encoded, "cache": run / "probe_cache"}
+    found, cache = read_dataset(data_of(run)), run / "probe_cache"
+    rows = seen_rows(found, config_of(run)["train"]["hold_out"])
+    seen, encoded = select(found, rows), encoded_of(run, found.batch, cfg.seed)
+    if cfg.flat_vae:
+        encoded = encoded._replace(flat_vae=flat_vae(run, found, seen))
+    inputs = {**inputs_of(seen), "encoded": encoded.take(rows), "cache": cache}
     with progress("probe") as tell:
-        table = probe_table(cfg, **inputs, progress=lambda done, total: tell(done / total))
+        ceiling = ceiling_of(run, seen, cache, tell) if cfg.ceiling else None
+        table = probe_table(cfg, **inputs, ceiling=ceiling, progress=lambda done, total: tell(done / total))
     write_text(run / "probes.csv", table.to_csv(index=False))
     if cfg.efficiency:
         with progress("label efficiency") as tell:

@@ -108,8 +108,11 @@ class Part:
         found = read_dataset(self.home / "data")
         keep, split = for_validation(found.split)
         encoded = encoded_of(run, found.batch, 0)
-        inputs = inputs_of(select(found, keep)._replace(split=split), encoded.rows(keep))
-        table = probe_table(Probe(labels=self.own.labels, probes=["linear"], permutations=0), **inputs)
+        table = probe_table(
+            Probe(labels=self.own.labels, probes=["linear"], permutations=0),
+            **inputs_of(select(found, keep)._replace(split=split)),
+            encoded=encoded.take(keep),
+        )
         write_text(made, table.to_csv(index=False))
 
     def schedules(self, best: list[str]) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from data_gen.storage.dataset import digest, read_dataset
-from data_gen.trajectory import SPLITS, seen_rows, select, take
+from data_gen.trajectory import SPLITS, Dataset, seen_rows, select, take
 from launch.embed import embed, read_usage
 from launch.entry import enter, run_folder
 from launch.log import NoLogger, logging_to
@@ -60,6 +60,12 @@ def data_folder(cfg: Training, run: Path) -> Path:
     return Path(cfg.data) if cfg.data else run / "data"
 
 
+def seen_data(cfg: Training, run: Path) -> Dataset:
+    """The episodes of a run's data set that something may be fitted on."""
+    found = read_dataset(data_folder(cfg, run))
+    return select(found, seen_rows(found, cfg.train.hold_out))
+
+
 def seeds(cfg: Training) -> dict[str, int]:
     """The seed that training starts counting from."""
     return {"train": cfg.train.seed}
@@ -80,7 +86,7 @@ def sections(cfg: Training) -> dict:
 def main(cfg: Training) -> None:
     """Run the stage in its own folder."""
     run = run_folder(cfg.runs, cfg.name)
-    seen_rows(read_dataset(data_folder(cfg, run)), cfg.train.hold_out)
+    seen_data(cfg, run)
     with claim(run, sections(cfg), seeds(cfg)), logging_to(cfg.logger, run, cfg.name) as logger:
         train(cfg, run, logger)
 

@@ -6,7 +6,7 @@ Letters: B episodes, T steps, N agents, Zw joint latent, Za local latent, W widt
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Float32
+from jaxtyping import Bool, Float, Float32, Int
 from sklearn.decomposition import PCA
 
 from data_gen.trajectory import FeatureMask, Features, InputError, TrajectoryBatch, alike_columns
@@ -29,6 +29,13 @@ class Encoded(NamedTuple):
     random_encoder: Float[np.ndarray, "E B Zr"]
     flat_vae: Float[np.ndarray, "E B Zf"] | None = None
     trained_on_test: bool = False
+
+    def take(self, rows: Int[np.ndarray, " K"]) -> "Encoded":
+        """The given episodes."""
+        names = [
+            name for name in ("z_omega", "z_alpha", "random_encoder", "flat_vae") if getattr(self, name) is not None
+        ]
+        return self._replace(**{name: getattr(self, name)[:, rows] for name in names})
 
 
 def feature_sets(

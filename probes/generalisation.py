@@ -107,7 +107,7 @@ def chosen(found: Evidence, keep: np.ndarray) -> Evidence:
         split=found.split[keep],
         labels=found.labels._replace(values={name: value[keep] for name, value in found.labels.values.items()}),
         hand=found.hand._replace(values=found.hand.values[keep]),
-        encoded=Encoded(*(field[:, keep] for field in found.encoded[:3])),
+        encoded=found.encoded.take(np.flatnonzero(keep)),
         bound=found.bound[:, keep],
         latent_free=found.latent_free[keep],
     )

@@ -29,7 +29,8 @@ class Probe:
 
     `steps` are the MLP's optimiser steps, so that a small data set does not leave it half trained. What takes long is
     off by default: `online_code` (description length), `efficiency` (numbers of training groups to fit on besides all,
-    each `efficiency_repeats` times; empty for none) and `ceiling` (an encoder trained on each label). `encoders` is how
+    each `efficiency_repeats` times; empty for none), `ceiling` (encoders trained on each label) and `flat_vae` (a VAE
+    without levels, trained like the run). `encoders` is how
     many encoder seeds the table ought to rest on; rows with fewer say so.
     """
 
@@ -48,6 +49,7 @@ class Probe:
     efficiency: list[int] = field(default_factory=list)
     efficiency_repeats: int = 3
     ceiling: bool = False
+    flat_vae: bool = False
     seed: int = 0
     jobs: int = 0
 
@@ -78,7 +80,14 @@ class Probe:
 
     def fit_only(self) -> "Probe":
         """What changes a fit; the rest is set to one value, so that fits kept on disk outlive a change of it."""
-        rest = {"labels": [], "probes": ["linear"], "efficiency": [], "ceiling": False, "online_code": False}
+        rest = {
+            "labels": [],
+            "probes": ["linear"],
+            "efficiency": [],
+            "ceiling": False,
+            "flat_vae": False,
+            "online_code": False,
+        }
         return replace(self, **rest, bootstrap=1, encoders=1, efficiency_repeats=1, jobs=0)
 
     def permutations_of(self, probe: str) -> int:

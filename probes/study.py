@@ -2,7 +2,7 @@
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Int32
+from jaxtyping import Int32
 
 from data_gen.trajectory import SPLITS
 
@@ -10,9 +10,9 @@ CEILING, SHARE = 0.90, 2 / 3
 USAGE = ("kl_omega", "kl_alpha", "active_omega", "active_alpha", "nll", "nll_without_latents", "verdict")
 
 
-def for_validation(split: Int32[np.ndarray, " B"]) -> tuple[Bool[np.ndarray, " B"], Int32[np.ndarray, " K"]]:
+def for_validation(split: Int32[np.ndarray, " B"]) -> tuple[Int32[np.ndarray, " K"], Int32[np.ndarray, " K"]]:
     """The rows that are no test rows, and their split with the validation groups in the place of the test groups."""
-    keep = split != SPLITS.index("test")
+    keep = np.flatnonzero(split != SPLITS.index("test")).astype(np.int32)
     kept = split[keep]
     return keep, np.where(kept == SPLITS.index("validation"), SPLITS.index("test"), kept).astype(np.int32)
 

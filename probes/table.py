@@ -78,11 +78,11 @@ def probe_table(
     calls. `ceiling` trains encoders for each label but the confounds.
     """
     ready = prepare(config, encoded=encoded, **inputs)
+    told = [target.name for target in ready.targets if ceiling and not target.failure]
+    answers = {name: ceiling_results(name, ready.exams[name], ceiling) for name in told}
     results = run_all(ready.sets, ready.exams, config, cache, progress)
-    if ceiling:
-        for target in (target for target in ready.targets if not target.failure):
-            found = ceiling_results(target.name, ready.exams[target.name], ceiling)
-            results[target.name][supervised.PROBE, supervised.FEATURES] = found
+    for name, found in answers.items():
+        results[name][supervised.PROBE, supervised.FEATURES] = found
     records = []
     for target in (*ready.targets, *ready.confounds):
         if target.failure:

@@ -72,7 +72,7 @@ def test_skill_is_over_chance_and_of_the_linear_probe_of_z_omega() -> None:
 
 def test_the_search_sees_validation_groups_in_the_place_of_test_groups() -> None:
     keep, split = for_validation(np.array([0, 2, 1, 0, 2, 1], np.int32))
-    np.testing.assert_array_equal(keep, [True, False, True, True, False, True])
+    np.testing.assert_array_equal(keep, [0, 2, 3, 5])
     np.testing.assert_array_equal(split, [0, 2, 0, 2])
 
 
