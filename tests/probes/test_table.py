@@ -4,16 +4,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import probes.jobs
 import probes.probe
 from data_gen.trajectory import Features, InputError, LabelSpec
+from probes.bootstrap import draw_weights, sample
 from probes.exam import Result, group_exam, run_exam
-from probes.features import FEATURES
+from probes.features import FEATURES, Encoded
 from probes.labels import make_targets
 from probes.probe import Probe
-from probes.scores import class_sums, draw_groups, point, score
-from probes.table import COLUMNS, Scored, own_columns, probe_table
+from probes.rows import COLUMNS, own_columns
+from probes.scores import class_sums, interval, point
+from probes.significance import holm
+from probes.table import probe_table
 from tests.probes.oracles_scores import balanced_accuracy, resample
-from tests.probes.planted import planted_data
+from tests.probes.planted import planted_data, with_z_omega
 
 QUICK = {
     "bootstrap": 200,
@@ -26,6 +30,8 @@ QUICK = {
     "hidden": 16,
     "steps": 100,
 }
+
+GIVEN = [name for name in FEATURES if name != "flat_vae"]
 
 
 def _table(data: dict, **settings) -> pd.DataFrame:
@@ -52,7 +58,7 @@ def test_the_columns_are_those_of_the_issue_and_every_row_is_there_once(whole):
     labels = ["side", "progress", "mood", "hill_0", "hill_1", "speed", "training_seed", "checkpoint"]
     assert list(whole["label"].unique()) == labels
     keys = whole[["label", "features", "probe"]].drop_duplicates()
-    assert len(keys) == len(whole) == len(labels) * len(FEATURES) * 2
+    assert len(keys) == len(whole) == len(labels) * len(GIVEN) * 2
     assert set(whole["level"]) == {"team", "agent", "confound"}
     assert set(whole[whole["level"] == "agent"]["label"]) == {"hill_0", "hill_1"}
 
@@ -85,7 +91,7 @@ def test_the_negative_control_sits_at_chance_for_every_unit(label, chance):
     data, config = planted_data(), Probe(**(QUICK | {"permutations": 60}))
     (target,) = make_targets(data["labels"], data["rows"], data["split"], [label])
     exam = group_exam(target, data["rows"], data["split"], config)
-    result = run_exam(data["z_omega"].astype(float), exam, "linear", config)
+    result = run_exam(data["encoded"].z_omega[0].astype(float), exam, "linear", config)
     assert len(result.negative) == 60 and point(result.task) > 0.9
     assert np.mean([point(sums) for sums in result.negative]) == pytest.approx(chance, abs=0.05)
 
@@ -94,7 +100,7 @@ def test_a_permutation_is_scored_against_its_own_labels_and_no_choice_sees_the_t
     data, config = planted_data(), Probe(**QUICK)
     (target,) = make_targets(data["labels"], data["rows"], data["split"], ["mood"])
     exam, split, group = group_exam(target, data["rows"], data["split"], config), data["split"], data["rows"].group
-    permuted = run_exam(data["z_omega"].astype(float), exam, "linear", config).negative[0]
+    permuted = run_exam(data["encoded"].z_omega[0].astype(float), exam, "linear", config).negative[0]
     for place, seed in enumerate(np.unique(group[split == 2])):
         counts = np.bincount(exam.permuted[0][group == seed], minlength=3)
         np.testing.assert_array_equal(permuted.totals[place], counts)
@@ -113,44 +119,47 @@ def test_the_margin_over_the_control_is_a_paired_bootstrap():
         task=class_sums(y, guess, groups, (6, 2)),
         negative=[class_sums(truth, said, groups, (6, 2)) for truth, said in fakes],
         memorised=0.25,
+        macro_f1=np.nan,
+        auroc=np.nan,
+        code_bits=np.nan,
         note="",
     )
-    weights = draw_groups(rng, 6, 50)
-    columns = own_columns(Scored(result, point(result.task), score(result.task, weights)), weights)
+    weights = draw_weights(0, "label", 6, {1}, 50)
+    columns = own_columns(sample([result.task], weights), [result], weights)
     control = np.mean([balanced_accuracy(truth, said) for truth, said in fakes])
     assert columns["control"] == pytest.approx(control)
     assert columns["minus_control"] == pytest.approx(balanced_accuracy(y, guess) - control)
     assert columns["selectivity"] == pytest.approx(balanced_accuracy(y, guess) - 0.25)
     margins = []
-    for counts in weights:
+    for counts in weights.groups:
         rows = resample(groups, counts)
         drawn = [balanced_accuracy(truth[rows], said[rows]) for truth, said in fakes]
         margins.append(balanced_accuracy(y[rows], guess[rows]) - np.mean(drawn))
     got = columns["minus_control_low"], columns["minus_control_high"]
-    assert got == pytest.approx(tuple(np.percentile(margins, [2.5, 97.5])))
+    assert got == pytest.approx(interval(np.array(margins), 6))
 
 
 def test_a_code_of_the_unit_memorises_and_so_is_not_selective():
     data = planted_data()
-    data["z_omega"] = 10 * np.eye(40, dtype=np.float32)[data["rows"].group]
+    data = with_z_omega(data, 10 * np.eye(40, dtype=np.float32)[data["rows"].group])
     row = _row(_table(data, labels=["side"], probes=["linear"]), "side")
     assert row["value"] == pytest.approx(0.5, abs=0.01)
     assert row["selectivity"] == pytest.approx(row["value"] - 1.0, abs=0.01)
-    data["z_omega"] = data["labels"].values["side"][:, None].astype(np.float32)
+    data = with_z_omega(data, data["labels"].values["side"][:, None].astype(np.float32))
     row = _row(_table(data, labels=["side"], probes=["linear"]), "side")
     assert row["value"] == 1.0 and row["selectivity"] > 0.3
 
 
 def test_a_code_of_the_checkpoint_block_memorises_where_the_label_is_constant_in_the_block():
     data = planted_data()
-    data["z_omega"] = 10 * np.eye(120, dtype=np.float32)[data["rows"].group * 3 + data["rows"].checkpoint]
+    data = with_z_omega(data, 10 * np.eye(120, dtype=np.float32)[data["rows"].group * 3 + data["rows"].checkpoint])
     row = _row(_table(data, labels=["progress"], probes=["linear"]), "progress")
     assert row["selectivity"] == pytest.approx(1 / 3 - 1.0, abs=0.02)
 
 
 def test_the_training_seed_is_read_from_its_code_and_at_chance_from_noise():
     data = planted_data()
-    data["z_omega"] = 10 * np.eye(40, dtype=np.float32)[data["rows"].group]
+    data = with_z_omega(data, 10 * np.eye(40, dtype=np.float32)[data["rows"].group])
     table = _table(data, labels=["side"])
     for probe in ("linear", "mlp"):
         row = _row(table, "training_seed", probe=probe)
@@ -164,7 +173,7 @@ def test_the_training_seed_is_read_from_its_code_and_at_chance_from_noise():
 
 
 def test_the_checkpoint_rows_are_those_of_a_label_that_is_the_checkpoint(whole):
-    for features in FEATURES:
+    for features in GIVEN:
         for probe in ("linear", "mlp"):
             progress, checkpoint = (_row(whole, name, features, probe) for name in ("progress", "checkpoint"))
             assert progress["value"] == checkpoint["value"]
@@ -184,7 +193,7 @@ def test_progress_counts_every_fit():
     seen = []
     data = planted_data(n_seeds=20)
     probe_table(Probe(**QUICK, labels=["side"], probes=["linear"]), **data, progress=lambda *now: seen.append(now))
-    total = 3 * (len(FEATURES) - 1)
+    total = 3 * (len(GIVEN) - 1)
     assert seen == [(i + 1, total) for i in range(total)]
 
 
@@ -241,6 +250,93 @@ def test_where_hand_features_hold_more_the_paired_difference_is_below_zero():
     data = planted_data()
     mood = data["labels"].values["mood"]
     blurred = np.eye(3, dtype=np.float32)[mood] + np.random.default_rng(0).normal(size=(480, 3)).astype(np.float32)
-    data |= {"z_omega": blurred, "hand": Features(np.eye(3, dtype=np.float32)[mood], names=("a", "b", "c"))}
+    data = with_z_omega(data, blurred) | {"hand": Features(np.eye(3, dtype=np.float32)[mood], names=("a", "b", "c"))}
     hand = _row(_table(data, labels=["mood"], probes=["linear"]), "mood", "hand")
     assert hand["value"] == 1.0 and hand["zw_minus_high"] < 0
+
+
+def _encoders(data: dict, n: int, blur: float = 1.0) -> dict:
+    """The same arguments with n encoders, each blurred by a noise of its own."""
+    rng, one = np.random.default_rng(5), data["encoded"]
+    parts = [np.concatenate([part + blur * rng.normal(size=part.shape) for _ in range(n)]) for part in one[:3]]
+    return data | {"encoded": Encoded(*(part.astype(np.float32) for part in parts))}
+
+
+def test_a_value_is_the_mean_over_encoder_seeds_and_what_needs_no_encoder_has_one():
+    data, settings = _encoders(planted_data(), 3), {"labels": ["mood", "side"], "probes": ["linear"]}
+    table = _table(data, encoders=5, **settings)
+    alone = [
+        _table(data | {"encoded": Encoded(*(part[i : i + 1] for part in data["encoded"][:3]))}, **settings)
+        for i in range(3)
+    ]
+    for name in ("z_omega", "z_alpha", "random_encoder"):
+        row, own = _row(table, "mood", name), [_row(one, "mood", name) for one in alone]
+        for column in ("value", "control", "macro_f1", "auroc", "selectivity"):
+            assert row[column] == pytest.approx(np.mean([one[column] for one in own])), column
+        assert row["n_encoders"] == 3 and "only 3 encoder seeds" in row["note"]
+        assert len({one["value"] for one in own}) > 1
+    hand = _row(table, "mood", "hand")
+    assert hand["n_encoders"] == 1 and hand["note"] == ""
+    same = ["value", "ci_low", "ci_high", "control", "n_groups"]
+    pd.testing.assert_series_equal(hand[same], _row(alone[0], "mood", "hand")[same], check_names=False)
+    spread = _row(table, "mood")["zw_minus_this"], hand["zw_minus_low"], hand["zw_minus_high"]
+    assert np.isnan(spread[0]) and spread[1] < hand["zw_minus_this"] < spread[2]
+    assert "one encoder" in _row(_table(planted_data(), encoders=5, **settings), "mood")["note"]
+    assert alone[0]["note"].eq("").sum() > 5
+
+
+def test_p_values_are_corrected_over_the_labels_of_a_row_but_not_the_confounds():
+    data = _encoders(planted_data(), 1, blur=1.5)
+    table = _table(data, labels=["mood", "side", "speed"], probes=["linear"])
+    rows = [_row(table, label, "hand") for label in ("mood", "side", "speed")]
+    p = [row["p_value"] for row in rows]
+    assert [row["p_holm"] for row in rows] == pytest.approx(holm(np.array(p)).tolist())
+    checkpoint = _row(table, "checkpoint", "hand")
+    assert 0 < checkpoint["p_value"] <= 1 and np.isnan(checkpoint["p_holm"])
+    assert np.isnan(_row(table, "mood")["p_value"]) and np.isnan(_row(table, "mood")["groups_for_05"])
+    assert all(row["groups_for_05"] >= 2 for row in rows)
+
+
+def test_codelength_is_there_where_it_is_asked_for_and_is_shorter_where_the_label_is_held():
+    table = _table(planted_data(), labels=["mood", "speed"], probes=["linear"], online_code=True)
+    held, noise = _row(table, "mood"), _row(table, "mood", "random_encoder")
+    assert held["compression"] > 2 > noise["compression"] > 0.7
+    assert held["compression"] == pytest.approx(240 * np.log2(3) / held["mdl_bits"])
+    for label in ("speed", "training_seed"):
+        assert np.isnan(_row(table, label)["mdl_bits"]) and np.isnan(_row(table, label)["compression"])
+    assert np.isnan(_row(_table(planted_data(), labels=["mood"], probes=["linear"]), "mood")["mdl_bits"])
+
+
+def test_flags_say_what_saw_the_test_episodes_and_what_sees_the_whole_episode():
+    data = planted_data()
+    data["encoded"] = data["encoded"]._replace(flat_vae=data["encoded"].z_omega, trained_on_test=True)
+    table = _table(data, labels=["side"], probes=["linear"])
+    rows = table[table["label"] == "side"].set_index("features")
+    seen = set(rows.index[rows["transductive"]])
+    assert seen == {"z_omega", "z_alpha", "z_both", "random_encoder", "flat_vae"}
+    assert rows.index[~rows["acausal"]].tolist() == ["majority"]
+    assert rows["value"]["flat_vae"] == rows["value"]["z_omega"] and rows["zw_minus_this"]["flat_vae"] == 0
+    assert not _table(planted_data(), labels=["side"], probes=["linear"])["transductive"].any()
+
+
+def test_a_second_table_fits_only_the_label_that_changed(tmp_path, monkeypatch):
+    data, settings = planted_data(n_seeds=20), {"labels": ["side", "mood"], "probes": ["linear"]}
+
+    def run(**more) -> pd.DataFrame:
+        return probe_table(Probe(**(QUICK | settings | more)), **data, cache=tmp_path)
+
+    first = run()
+    written = []
+    monkeypatch.setattr(probes.jobs, "write", lambda path, result: written.append(path))
+    pd.testing.assert_frame_equal(run(), first, check_exact=True)
+    assert not written
+    run(bootstrap=50, jobs=2, efficiency=[2])
+    assert not written
+    data["labels"].values["mood"][0] = (data["labels"].values["mood"][0] + 1) % 3
+    changed = run()
+    assert len(written) == len(GIVEN) - 1
+    pd.testing.assert_frame_equal(
+        changed[changed["label"] != "mood"].drop(columns="p_holm"),
+        first[first["label"] != "mood"].drop(columns="p_holm"),
+        check_exact=True,
+    )
