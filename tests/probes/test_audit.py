@@ -6,8 +6,7 @@ from data_gen.trajectory import InputError
 from probes.audit import check_copies
 from probes.probe import Probe
 from probes.table import probe_table
-from tests.probes.planted import planted_data
-from tests.probes.test_table import QUICK
+from tests.probes.planted import QUICK, planted_data
 
 
 def _copied(source: int, target: int) -> dict:

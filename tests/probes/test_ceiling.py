@@ -9,8 +9,7 @@ from probes.findings import format_table, sentences
 from probes.probe import Probe
 from probes.table import probe_table
 from tests.probes.oracles_scores import balanced_accuracy, skill
-from tests.probes.planted import planted_data
-from tests.probes.test_table import QUICK
+from tests.probes.planted import QUICK, planted_data
 
 CONFIG = Probe(**(QUICK | {"labels": ["mood", "speed"], "permutations": 0, "mlp_permutations": 0, "hidden": 4}))
 

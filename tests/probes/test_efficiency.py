@@ -12,8 +12,7 @@ from probes.probe import Probe
 from probes.scores import point
 from probes.table import label_efficiency
 from tests.probes.oracles_scores import balanced_accuracy
-from tests.probes.planted import planted_data
-from tests.probes.test_table import QUICK
+from tests.probes.planted import QUICK, planted_data
 
 CONFIG = Probe(**(QUICK | {"probes": ["linear"], "efficiency": [2, 4, 16], "efficiency_repeats": 2}))
 

@@ -9,44 +9,18 @@ import probes.probe
 from data_gen.trajectory import Features, InputError, LabelSpec
 from probes.bootstrap import draw_weights, sample
 from probes.exam import Result, group_exam, run_exam
-from probes.features import FEATURES, Encoded
 from probes.labels import make_targets
 from probes.probe import Probe
 from probes.rows import COLUMNS, own_columns
 from probes.scores import class_sums, interval, point
-from probes.significance import holm
 from probes.table import probe_table
 from tests.probes.oracles_scores import balanced_accuracy, resample
-from tests.probes.planted import planted_data, with_z_omega
-
-QUICK = {
-    "bootstrap": 200,
-    "permutations": 1,
-    "mlp_permutations": 1,
-    "strengths": [0.1, 0.01],
-    "mlp_strengths": [0.01],
-    "folds": 2,
-    "jobs": 1,
-    "hidden": 16,
-    "steps": 100,
-}
-
-GIVEN = [name for name in FEATURES if name != "flat_vae"]
-
-
-def _table(data: dict, **settings) -> pd.DataFrame:
-    return probe_table(Probe(**(QUICK | settings)), **data)
-
-
-def _row(table: pd.DataFrame, label: str, features: str = "z_omega", probe: str = "linear") -> pd.Series:
-    found = table[(table["label"] == label) & (table["features"] == features) & (table["probe"] == probe)]
-    assert len(found) == 1
-    return found.iloc[0]
+from tests.probes.planted import GIVEN, QUICK, planted_data, row_of, table_of, with_z_omega
 
 
 @pytest.fixture(scope="module")
 def whole() -> pd.DataFrame:
-    return _table(planted_data(), labels=["side", "progress", "mood", "hill", "speed"])
+    return table_of(planted_data(), labels=["side", "progress", "mood", "hill", "speed"])
 
 
 def test_the_columns_are_those_of_the_issue_and_every_row_is_there_once(whole):
@@ -66,23 +40,23 @@ def test_the_columns_are_those_of_the_issue_and_every_row_is_there_once(whole):
 @pytest.mark.parametrize("label", ["side", "progress", "mood", "speed"])
 @pytest.mark.parametrize("probe", ["linear", "mlp"])
 def test_a_label_that_z_omega_holds_is_read(whole, label, probe):
-    row = _row(whole, label, probe=probe)
+    row = row_of(whole, label, probe=probe)
     assert row["value"] > (0.8 if row["metric"] == "r2" else 0.9) and row["ci_low"] <= row["value"] <= row["ci_high"]
     assert row["n_groups"] == 12 and row["n_rows"] == 144
     assert row["minus_control_low"] > 0
     for name in ("majority", "pca", "raw", "hand", "random_encoder", "z_alpha"):
-        other = _row(whole, label, name, probe)
+        other = row_of(whole, label, name, probe)
         assert other["zw_minus_this"] == pytest.approx(row["value"] - other["value"])
         assert other["zw_minus_low"] > 0
 
 
 def test_what_holds_nothing_is_at_chance_and_the_majority_exactly_there(whole):
     for label, chance in (("side", 1 / 2), ("progress", 1 / 3), ("mood", 1 / 3), ("speed", 0.0), ("hill_1", 1 / 2)):
-        assert _row(whole, label)["chance"] == chance
+        assert row_of(whole, label)["chance"] == chance
         for probe in ("linear", "mlp"):
-            assert _row(whole, label, "majority", probe)["value"] == pytest.approx(chance, abs=1e-9)
-        assert _row(whole, label, "random_encoder")["value"] == pytest.approx(chance, abs=0.15)
-    assert _row(whole, "hill_0")["value"] == pytest.approx(0.5, abs=0.12)
+            assert row_of(whole, label, "majority", probe)["value"] == pytest.approx(chance, abs=1e-9)
+        assert row_of(whole, label, "random_encoder")["value"] == pytest.approx(chance, abs=0.15)
+    assert row_of(whole, "hill_0")["value"] == pytest.approx(0.5, abs=0.12)
 
 
 @pytest.mark.parametrize(("label", "chance"), [("side", 1 / 2), ("progress", 1 / 3), ("mood", 1 / 3), ("speed", 0.0)])
@@ -142,51 +116,51 @@ def test_the_margin_over_the_control_is_a_paired_bootstrap():
 def test_a_code_of_the_unit_memorises_and_so_is_not_selective():
     data = planted_data()
     data = with_z_omega(data, 10 * np.eye(40, dtype=np.float32)[data["rows"].group])
-    row = _row(_table(data, labels=["side"], probes=["linear"]), "side")
+    row = row_of(table_of(data, labels=["side"], probes=["linear"]), "side")
     assert row["value"] == pytest.approx(0.5, abs=0.01)
     assert row["selectivity"] == pytest.approx(row["value"] - 1.0, abs=0.01)
     data = with_z_omega(data, data["labels"].values["side"][:, None].astype(np.float32))
-    row = _row(_table(data, labels=["side"], probes=["linear"]), "side")
+    row = row_of(table_of(data, labels=["side"], probes=["linear"]), "side")
     assert row["value"] == 1.0 and row["selectivity"] > 0.3
 
 
 def test_a_code_of_the_checkpoint_block_memorises_where_the_label_is_constant_in_the_block():
     data = planted_data()
     data = with_z_omega(data, 10 * np.eye(120, dtype=np.float32)[data["rows"].group * 3 + data["rows"].checkpoint])
-    row = _row(_table(data, labels=["progress"], probes=["linear"]), "progress")
+    row = row_of(table_of(data, labels=["progress"], probes=["linear"]), "progress")
     assert row["selectivity"] == pytest.approx(1 / 3 - 1.0, abs=0.02)
 
 
 def test_the_training_seed_is_read_from_its_code_and_at_chance_from_noise():
     data = planted_data()
     data = with_z_omega(data, 10 * np.eye(40, dtype=np.float32)[data["rows"].group])
-    table = _table(data, labels=["side"])
+    table = table_of(data, labels=["side"])
     for probe in ("linear", "mlp"):
-        row = _row(table, "training_seed", probe=probe)
+        row = row_of(table, "training_seed", probe=probe)
         assert row["value"] > 0.9 and row["chance"] == 1 / 40 and row["n_groups"] == 40 and row["n_rows"] == 240
         assert np.isnan(row["control"]) and np.isnan(row["selectivity"]) and "split within seeds" in row["note"]
-    noise = _row(table, "training_seed", "random_encoder")
+    noise = row_of(table, "training_seed", "random_encoder")
     assert noise["value"] == pytest.approx(1 / 40, abs=0.05) and noise["zw_minus_low"] > 0.8
     assert noise["ci_low"] < noise["value"] < noise["ci_high"]
     # One seed of 40 is always right: it is in a draw Poisson(1) times, of which the 97.5 % quantile is 3.
-    assert _row(table, "training_seed", "majority")["ci_high"] == pytest.approx(3 / 40)
+    assert row_of(table, "training_seed", "majority")["ci_high"] == pytest.approx(3 / 40)
 
 
 def test_the_checkpoint_rows_are_those_of_a_label_that_is_the_checkpoint(whole):
     for features in GIVEN:
         for probe in ("linear", "mlp"):
-            progress, checkpoint = (_row(whole, name, features, probe) for name in ("progress", "checkpoint"))
+            progress, checkpoint = (row_of(whole, name, features, probe) for name in ("progress", "checkpoint"))
             assert progress["value"] == checkpoint["value"]
 
 
 def test_the_same_for_any_number_of_jobs_and_for_any_choice_of_labels(whole):
-    part = _table(planted_data(), labels=["mood"], probes=["mlp"], jobs=2)
+    part = table_of(planted_data(), labels=["mood"], probes=["mlp"], jobs=2)
     chosen = whole[whole["label"].isin(part["label"]) & (whole["probe"] == "mlp")].reset_index(drop=True)
     assert list(part["label"].unique()) == ["mood", "training_seed", "checkpoint"]
     pd.testing.assert_frame_equal(part, chosen, check_exact=True)
-    other = _table(planted_data(n_seeds=20), labels=["mood"], seed=1, probes=["linear"])
-    again = _table(planted_data(n_seeds=20), labels=["mood"], seed=2, probes=["linear"])
-    assert _row(other, "mood")["control"] != _row(again, "mood")["control"]
+    other = table_of(planted_data(n_seeds=20), labels=["mood"], seed=1, probes=["linear"])
+    again = table_of(planted_data(n_seeds=20), labels=["mood"], seed=2, probes=["linear"])
+    assert row_of(other, "mood")["control"] != row_of(again, "mood")["control"]
 
 
 def test_progress_counts_every_fit():
@@ -198,35 +172,35 @@ def test_progress_counts_every_fit():
 
 
 def test_few_test_groups_and_controls_that_were_not_run_are_noted():
-    row = _row(_table(planted_data(n_seeds=20), labels=["side"], probes=["linear"], permutations=0), "side")
+    row = row_of(table_of(planted_data(n_seeds=20), labels=["side"], probes=["linear"], permutations=0), "side")
     assert row["n_groups"] == 6 and "only 6 test groups" in row["note"] and "negative control not run" in row["note"]
     assert np.isnan(row["control"]) and np.isnan(row["minus_control"])
     data = planted_data()
     data["rows"] = data["rows"]._replace(checkpoint=data["rows"].episode)
-    row = _row(_table(data, labels=["mood"], probes=["linear"]), "mood")
+    row = row_of(table_of(data, labels=["mood"], probes=["linear"]), "mood")
     assert np.isnan(row["selectivity"]) and "no unit has two episodes" in row["note"]
-    failed = _table(data, labels=["mood"], probes=["linear"])
-    assert _row(failed, "checkpoint")["note"].startswith("not evaluated: 0 class left")
+    failed = table_of(data, labels=["mood"], probes=["linear"])
+    assert row_of(failed, "checkpoint")["note"].startswith("not evaluated: 0 class left")
 
 
 def test_a_fit_that_did_not_converge_is_flagged(monkeypatch):
     monkeypatch.setattr(probes.probe, "LBFGS_STEPS", 1)
-    row = _row(_table(planted_data(), labels=["mood"], probes=["linear"]), "mood")
+    row = row_of(table_of(planted_data(), labels=["mood"], probes=["linear"]), "mood")
     assert "lbfgs did not converge at strength" in row["note"] and "fits of strength choice" in row["note"]
 
 
 def test_a_label_that_cannot_be_evaluated_is_one_row_unless_it_was_named():
     data = planted_data()
     data["labels"].values["hill"][:, 1] = 1
-    table = _table(data, labels=["hill"], probes=["linear"])
-    row = _row(table, "hill_1")
+    table = table_of(data, labels=["hill"], probes=["linear"])
+    row = row_of(table, "hill_1")
     assert row["note"] == "not evaluated: 1 class left" and np.isnan(row["value"]) and row["n_groups"] == 0
-    assert not np.isnan(_row(table, "hill_0")["value"])
+    assert not np.isnan(row_of(table, "hill_0")["value"])
     with pytest.raises(InputError, match="'hill_1' cannot be evaluated. hill_1: 1 class left"):
-        _table(data, labels=["side", "hill_1"])
+        table_of(data, labels=["side", "hill_1"])
     constant = data["labels"]._replace(specs=(LabelSpec("hill_1", "one", "class"),), values={"one": np.ones(480, int)})
     with pytest.raises(InputError, match="no label that can be evaluated. hill_1: 1 class left"):
-        _table(data | {"labels": constant})
+        table_of(data | {"labels": constant})
 
 
 def test_splits_that_share_a_group_or_leave_nothing_to_fit_are_refused():
@@ -234,16 +208,16 @@ def test_splits_that_share_a_group_or_leave_nothing_to_fit_are_refused():
     straddling = data["split"].copy()
     straddling[data["rows"].episode == 100] = 2
     with pytest.raises(InputError, match="group 8 has episodes in more than one split.*1 group"):
-        _table(data | {"split": straddling})
+        table_of(data | {"split": straddling})
     with pytest.raises(InputError, match="the train split is empty"):
-        _table(data | {"split": np.full_like(straddling, 2)})
+        table_of(data | {"split": np.full_like(straddling, 2)})
 
 
 def test_a_label_may_not_take_a_confounds_name():
     data = planted_data()
     named = data["labels"]._replace(specs=(LabelSpec("checkpoint", "mood", "class"),))
     with pytest.raises(InputError, match="kept for the confound rows"):
-        _table(data | {"labels": named})
+        table_of(data | {"labels": named})
 
 
 def test_where_hand_features_hold_more_the_paired_difference_is_below_zero():
@@ -251,92 +225,5 @@ def test_where_hand_features_hold_more_the_paired_difference_is_below_zero():
     mood = data["labels"].values["mood"]
     blurred = np.eye(3, dtype=np.float32)[mood] + np.random.default_rng(0).normal(size=(480, 3)).astype(np.float32)
     data = with_z_omega(data, blurred) | {"hand": Features(np.eye(3, dtype=np.float32)[mood], names=("a", "b", "c"))}
-    hand = _row(_table(data, labels=["mood"], probes=["linear"]), "mood", "hand")
+    hand = row_of(table_of(data, labels=["mood"], probes=["linear"]), "mood", "hand")
     assert hand["value"] == 1.0 and hand["zw_minus_high"] < 0
-
-
-def _encoders(data: dict, n: int, blur: float = 1.0) -> dict:
-    """The same arguments with n encoders, each blurred by a noise of its own."""
-    rng, one = np.random.default_rng(5), data["encoded"]
-    parts = [np.concatenate([part + blur * rng.normal(size=part.shape) for _ in range(n)]) for part in one[:3]]
-    return data | {"encoded": Encoded(*(part.astype(np.float32) for part in parts))}
-
-
-def test_a_value_is_the_mean_over_encoder_seeds_and_what_needs_no_encoder_has_one():
-    data, settings = _encoders(planted_data(), 3), {"labels": ["mood", "side"], "probes": ["linear"]}
-    table = _table(data, encoders=5, **settings)
-    alone = [
-        _table(data | {"encoded": Encoded(*(part[i : i + 1] for part in data["encoded"][:3]))}, **settings)
-        for i in range(3)
-    ]
-    for name in ("z_omega", "z_alpha", "random_encoder"):
-        row, own = _row(table, "mood", name), [_row(one, "mood", name) for one in alone]
-        for column in ("value", "control", "macro_f1", "auroc", "selectivity"):
-            assert row[column] == pytest.approx(np.mean([one[column] for one in own])), column
-        assert row["n_encoders"] == 3 and "only 3 encoder seeds" in row["note"]
-        assert len({one["value"] for one in own}) > 1
-    hand = _row(table, "mood", "hand")
-    assert hand["n_encoders"] == 1 and hand["note"] == ""
-    same = ["value", "ci_low", "ci_high", "control", "n_groups"]
-    pd.testing.assert_series_equal(hand[same], _row(alone[0], "mood", "hand")[same], check_names=False)
-    spread = _row(table, "mood")["zw_minus_this"], hand["zw_minus_low"], hand["zw_minus_high"]
-    assert np.isnan(spread[0]) and spread[1] < hand["zw_minus_this"] < spread[2]
-    assert "one encoder" in _row(_table(planted_data(), encoders=5, **settings), "mood")["note"]
-    assert alone[0]["note"].eq("").sum() > 5
-
-
-def test_p_values_are_corrected_over_the_labels_of_a_row_but_not_the_confounds():
-    data = _encoders(planted_data(), 1, blur=1.5)
-    table = _table(data, labels=["mood", "side", "speed"], probes=["linear"])
-    rows = [_row(table, label, "hand") for label in ("mood", "side", "speed")]
-    p = [row["p_value"] for row in rows]
-    assert [row["p_holm"] for row in rows] == pytest.approx(holm(np.array(p)).tolist())
-    checkpoint = _row(table, "checkpoint", "hand")
-    assert 0 < checkpoint["p_value"] <= 1 and np.isnan(checkpoint["p_holm"])
-    assert np.isnan(_row(table, "mood")["p_value"]) and np.isnan(_row(table, "mood")["groups_for_05"])
-    assert all(row["groups_for_05"] >= 2 for row in rows)
-
-
-def test_codelength_is_there_where_it_is_asked_for_and_is_shorter_where_the_label_is_held():
-    table = _table(planted_data(), labels=["mood", "speed"], probes=["linear"], online_code=True)
-    held, noise = _row(table, "mood"), _row(table, "mood", "random_encoder")
-    assert held["compression"] > 2 > noise["compression"] > 0.7
-    assert held["compression"] == pytest.approx(240 * np.log2(3) / held["mdl_bits"])
-    for label in ("speed", "training_seed"):
-        assert np.isnan(_row(table, label)["mdl_bits"]) and np.isnan(_row(table, label)["compression"])
-    assert np.isnan(_row(_table(planted_data(), labels=["mood"], probes=["linear"]), "mood")["mdl_bits"])
-
-
-def test_flags_say_what_saw_the_test_episodes_and_what_sees_the_whole_episode():
-    data = planted_data()
-    data["encoded"] = data["encoded"]._replace(flat_vae=data["encoded"].z_omega, trained_on_test=True)
-    table = _table(data, labels=["side"], probes=["linear"])
-    rows = table[table["label"] == "side"].set_index("features")
-    seen = set(rows.index[rows["transductive"]])
-    assert seen == {"z_omega", "z_alpha", "z_both", "random_encoder", "flat_vae"}
-    assert rows.index[~rows["acausal"]].tolist() == ["majority"]
-    assert rows["value"]["flat_vae"] == rows["value"]["z_omega"] and rows["zw_minus_this"]["flat_vae"] == 0
-    assert not _table(planted_data(), labels=["side"], probes=["linear"])["transductive"].any()
-
-
-def test_a_second_table_fits_only_the_label_that_changed(tmp_path, monkeypatch):
-    data, settings = planted_data(n_seeds=20), {"labels": ["side", "mood"], "probes": ["linear"]}
-
-    def run(**more) -> pd.DataFrame:
-        return probe_table(Probe(**(QUICK | settings | more)), **data, cache=tmp_path)
-
-    first = run()
-    written = []
-    monkeypatch.setattr(probes.jobs, "write", lambda path, result: written.append(path))
-    pd.testing.assert_frame_equal(run(), first, check_exact=True)
-    assert not written
-    run(bootstrap=50, jobs=2, efficiency=[2])
-    assert not written
-    data["labels"].values["mood"][0] = (data["labels"].values["mood"][0] + 1) % 3
-    changed = run()
-    assert len(written) == len(GIVEN) - 1
-    pd.testing.assert_frame_equal(
-        changed[changed["label"] != "mood"].drop(columns="p_holm"),
-        first[first["label"] != "mood"].drop(columns="p_holm"),
-        check_exact=True,
-    )
