@@ -11,6 +11,8 @@ from jaxtyping import Float
 from probes.controls import generator
 from probes.scores import Sums, draw_groups, interval, point, score
 
+NOTHING = 1e-20  # a variance that is rounding
+
 
 class Weights(NamedTuple):
     """How often each draw holds each group, and each encoder seed where there are E of them."""
@@ -91,8 +93,8 @@ def widening(one: Sample) -> tuple[float, float]:
     of_groups, of_encoders = variances(one)
     whole = of_groups + of_encoders
     drawn = float(np.nanvar(one.over_groups)) + float(np.nanvar(one.over_encoders))
-    if not drawn > 0:
-        return 1.0, np.inf
+    if not drawn > NOTHING:
+        return float(np.sqrt(one.n_groups / max(one.n_groups - 1, 1))), float(max(one.n_groups - 1, 1))
     parts = of_groups**2 / max(one.n_groups - 1, 1) + of_encoders**2 / max(one.n_encoders - 1, 1)
     return float(np.sqrt(whole / drawn)), whole**2 / parts
 

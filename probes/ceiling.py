@@ -3,10 +3,9 @@
 Letters: B episodes, E encoder seeds, m test rows, K classes (1 for a real target).
 """
 
-from typing import Protocol
+from collections.abc import Callable
 
 import numpy as np
-from jaxtyping import Float, Int, Num
 
 from data_gen.trajectory import InputError
 from probes.exam import Exam, Result, result_of
@@ -16,21 +15,10 @@ PROBE = "end_to_end"
 FEATURES = "supervised"
 
 
-class Ceiling(Protocol):
-    """Trains encoders on the training rows' labels, chooses by the validation rows, and predicts the test rows.
-
-    Returns class probabilities, or numbers where `kind` is real.
-    """
-
-    def __call__(
-        self,
-        kind: str,
-        values: Num[np.ndarray, " B"],
-        n_classes: int,
-        train: Int[np.ndarray, " n"],
-        validation: Int[np.ndarray, " v"],
-        test: Int[np.ndarray, " m"],
-    ) -> Float[np.ndarray, "E m K"]: ...
+# (kind, values [B], n_classes, train rows, validation rows, test rows) -> [E, m, K]. Trains E encoders end to end on
+# the training rows' labels, chooses by the validation rows, and gives the test rows' class probabilities, or one number
+# each where kind is "real".
+Ceiling = Callable[[str, np.ndarray, int, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
 def ceiling_results(label: str, exam: Exam, ceiling: Ceiling) -> list[Result]:

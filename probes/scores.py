@@ -84,8 +84,8 @@ def interval(
     widening w is sqrt(G / (G - 1)) and the freedom of t is G - 1, unless they are given. The plain percentile interval
     takes z for w t and is too narrow for few groups.
     """
-    widening = np.sqrt(n_groups / (n_groups - 1)) if widening is None else widening
-    tail = norm.cdf(-widening * t.ppf(0.975, n_groups - 1 if freedom is None else freedom))
+    factor = float(np.sqrt(n_groups / (n_groups - 1))) if widening is None else widening
+    tail = norm.cdf(-factor * t.ppf(0.975, n_groups - 1 if freedom is None else freedom))
     low, high = np.nanquantile(values, (tail, 1 - tail))
     return float(low), float(high)
 

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import norm, t
 
-from probes.bootstrap import Sample, variances, widening
+from probes.bootstrap import NOTHING, Sample, variances, widening
 
 DIFFERENCE, POWER, SIZE = 0.05, 0.8, 0.05
 
@@ -45,7 +45,7 @@ def groups_needed(difference: Sample) -> float:
     between a latent that is always right and the majority class.
     """
     of_groups, of_encoders = variances(difference)
-    if not of_groups > 0:
+    if not of_groups > NOTHING:
         return math.nan
     spread = of_groups * difference.n_groups
     room = (DIFFERENCE / (norm.ppf(1 - SIZE / 2) + norm.ppf(POWER))) ** 2 - of_encoders

@@ -1,12 +1,29 @@
 """A small data set whose truth is known: labels constant in a seed, in a checkpoint of a seed, and in an episode."""
 
 import numpy as np
+import pandas as pd
 
 from data_gen.trajectory import ActionSpec, Features, Labels, LabelSpec, RowIndex, TrajectoryBatch, all_real
-from probes.features import Encoded
+from probes.features import FEATURES, Encoded
+from probes.probe import Probe
+from probes.table import probe_table
 
 SEEDS, CHECKPOINTS, EPISODES = 40, 3, 4
 T, N, DO, DA, ZW, ZA = 5, 2, 3, 1, 7, 6
+
+QUICK = {
+    "bootstrap": 200,
+    "permutations": 1,
+    "mlp_permutations": 1,
+    "strengths": [0.1, 0.01],
+    "mlp_strengths": [0.01],
+    "folds": 2,
+    "jobs": 1,
+    "hidden": 16,
+    "steps": 100,
+}
+
+GIVEN = [name for name in FEATURES if name != "flat_vae"]
 
 
 def planted_rows(n_seeds: int = SEEDS) -> tuple[RowIndex, np.ndarray]:
@@ -59,3 +76,15 @@ def planted_data(seed: int = 0, n_seeds: int = SEEDS) -> dict:
 def with_z_omega(data: dict, z_omega: np.ndarray) -> dict:
     """The same arguments with another joint latent, of one encoder [B, Zw]."""
     return data | {"encoded": data["encoded"]._replace(z_omega=z_omega[None])}
+
+
+def table_of(data: dict, **settings) -> pd.DataFrame:
+    """The probe table with quick settings."""
+    return probe_table(Probe(**(QUICK | settings)), **data)
+
+
+def row_of(table: pd.DataFrame, label: str, features: str = "z_omega", probe: str = "linear") -> pd.Series:
+    """The one row of a label, feature set and probe."""
+    found = table[(table["label"] == label) & (table["features"] == features) & (table["probe"] == probe)]
+    assert len(found) == 1
+    return found.iloc[0]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from data_gen.trajectory import ActionSpec, Features, InputError, all_real
-from probes.features import FEATURES, feature_sets, flatten, principal, standardise
+from probes.features import FEATURES, Encoded, feature_sets, flatten, principal, standardise
 from tests.builders import ACTION_WIDTHS, DO, OBS_WIDTHS, B, N, T, tiny_batch, uneven_batch, widened
 from tests.probes.planted import ZW, planted_data
 
@@ -76,15 +76,38 @@ def test_components_are_those_of_a_singular_value_decomposition():
 
 def test_pca_has_the_width_of_z_omega_and_raw_at_most_a_hundred():
     data = planted_data()
-    inputs = {name: data[name] for name in ("hand", "z_omega", "z_alpha", "random_encoder")}
-    sets = feature_sets(data["batch"], data["split"] == 0, features=data["features"], seed=0, **inputs)
-    assert list(sets) == [name for name in FEATURES if name != "majority"]
-    assert sets["pca"].shape[1] == ZW and sets["raw"].shape[1] == 50
-    np.testing.assert_array_equal(sets["pca"], sets["raw"][:, :ZW])
-    column, train = data["z_alpha"][:, 1, 1].astype(float), data["split"] == 0
+    sets = _sets(data)
+    assert list(sets) == [name for name in FEATURES if name not in ("majority", "flat_vae")]
+    assert sets["pca"].shape == (1, 480, ZW) and sets["raw"].shape == (1, 480, 50)
+    np.testing.assert_array_equal(sets["pca"], sets["raw"][..., :ZW])
+    column, train = data["encoded"].z_alpha[0, :, 1, 1].astype(float), data["split"] == 0
     want = (column - column[train].mean()) / column[train].std()
-    np.testing.assert_allclose(sets["z_alpha"][:, 7], want, rtol=1e-5, atol=1e-6)
-    np.testing.assert_array_equal(sets["z_both"], np.concatenate([sets["z_omega"], sets["z_alpha"]], 1))
+    np.testing.assert_allclose(sets["z_alpha"][0, :, 7], want, rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(sets["z_both"], np.concatenate([sets["z_omega"], sets["z_alpha"]], 2))
+
+
+def _sets(data: dict) -> dict[str, np.ndarray]:
+    inputs = {name: data[name] for name in ("features", "hand", "encoded")}
+    return feature_sets(data["batch"], data["split"] == 0, seed=0, **inputs)
+
+
+def test_each_encoder_seed_is_scaled_by_itself_and_a_flat_vae_is_one_more_set():
+    data = planted_data()
+    first, alone = data["encoded"], _sets(data)
+    second = Encoded(*(part[:, ::-1] * 2 + 1 for part in first[:3]))
+    data["encoded"] = Encoded(*map(np.concatenate, zip(first[:3], second[:3], strict=True)))
+    both = _sets(data)
+    turned = _sets(data | {"encoded": second})
+    for name in ("z_omega", "z_alpha", "z_both", "random_encoder"):
+        np.testing.assert_array_equal(both[name], np.concatenate([alone[name], turned[name]]))
+    assert both["pca"].shape[0] == both["hand"].shape[0] == 1
+    data["encoded"] = data["encoded"]._replace(flat_vae=data["encoded"].z_omega[..., :3])
+    flat = _sets(data)
+    assert list(flat)[-1] == "flat_vae"
+    np.testing.assert_array_equal(flat["flat_vae"], both["z_omega"][..., :3])
+    data["encoded"] = data["encoded"]._replace(random_encoder=first.random_encoder)
+    with pytest.raises(InputError, match="random_encoder has 1 encoder seeds, but z_omega has 2"):
+        _sets(data)
 
 
 def test_columns_are_standardised_by_the_training_rows_each_or_together():
@@ -99,11 +122,11 @@ def test_columns_are_standardised_by_the_training_rows_each_or_together():
 @pytest.mark.parametrize("name", ["hand", "z_omega", "z_alpha", "random_encoder"])
 def test_features_that_are_short_or_not_finite_are_refused(name):
     data = planted_data()
-    inputs = {key: data[key] for key in ("hand", "z_omega", "z_alpha", "random_encoder")}
-    whole = inputs[name].values if name == "hand" else inputs[name]
+    whole = data["hand"].values if name == "hand" else getattr(data["encoded"], name)[0]
     broken = whole.copy()
     broken[(5,) + (1,) * (whole.ndim - 1)] = np.inf
     for values, words in ((whole[:-1], "rows, but the data set"), (broken, f"{name} is inf at row 5")):
-        inputs[name] = Features(values, data["hand"].names) if name == "hand" else values
+        changed = {"encoded": data["encoded"]._replace(**{name: values[None]})} if name != "hand" else {}
+        changed |= {"hand": Features(values, data["hand"].names)} if name == "hand" else {}
         with pytest.raises(InputError, match=words):
-            feature_sets(data["batch"], data["split"] == 0, features=data["features"], seed=0, **inputs)
+            _sets(data | changed)

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from data_gen.trajectory import InputError, Labels, LabelSpec, RowIndex
-from probes.labels import checkpoint_target, label_units, make_targets, quantile_edges, seed_target
+from probes.labels import (
+    checkpoint_target,
+    label_units,
+    make_targets,
+    quantile_edges,
+    seed_target,
+    within_checkpoint_target,
+)
 from tests.probes.planted import CHECKPOINTS, EPISODES, N, planted_data, planted_rows
 
 
@@ -134,3 +141,34 @@ def test_confounds_are_the_row_index():
 def _arguments(names: list[str] | None = None) -> dict:
     data = planted_data()
     return {"labels": data["labels"], "rows": data["rows"], "split": data["split"], "names": names or []}
+
+
+def test_the_return_class_within_a_checkpoint_has_edges_of_its_own_in_each():
+    rows, split = planted_rows()
+    rng = np.random.default_rng(0)
+    values = (5 * rows.checkpoint + rng.normal(size=len(split))).astype(np.float32)
+    values[7] = np.nan
+    labels = Labels(values={"team_return": values}, specs=(LabelSpec("return_class", "team_return", "quantile", 3),))
+    target = within_checkpoint_target(labels, rows, split)
+    assert target is not None and (target.name, target.level) == ("return_class_within_checkpoint", "confound")
+    for checkpoint in range(CHECKPOINTS):
+        here = (rows.checkpoint == checkpoint) & np.isfinite(values)
+        low, high = np.percentile(values[here & (split == 0)].astype(float), [100 / 3, 200 / 3])
+        want = (values[here] >= low).astype(int) + (values[here] >= high)
+        np.testing.assert_array_equal(target.values[here], want)
+        shares = np.bincount(target.values[here & (split == 0)]) / (here & (split == 0)).sum()
+        np.testing.assert_allclose(shares, 1 / 3, atol=0.02)
+    assert np.flatnonzero(~target.keep).tolist() == [7]
+    plain = make_targets(labels, rows, split, [])[0]
+    assert np.mean(plain.values[rows.checkpoint == 0] == 0) > 0.9
+
+
+def test_no_return_no_return_class_within_a_checkpoint():
+    rows, split = planted_rows()
+    assert within_checkpoint_target(planted_data()["labels"], rows, split) is None
+    flat = rows.checkpoint.astype(np.float32)
+    labels = Labels(values={"r": flat}, specs=(LabelSpec("return_class", "r", "quantile", 3),))
+    target = within_checkpoint_target(labels, rows, split)
+    assert target is not None and target.failure.startswith("1 class left; quantile edges coincide in 3 checkpoint(s)")
+    unseen = within_checkpoint_target(labels, rows, np.where(rows.checkpoint == 1, 2, split).astype(np.int32))
+    assert unseen is not None and not unseen.keep[rows.checkpoint == 1].any()

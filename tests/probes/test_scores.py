@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
-from sklearn.metrics import balanced_accuracy_score
+from sklearn.metrics import balanced_accuracy_score, f1_score, roc_auc_score
 
 from probes.scores import (
+    auroc,
     class_sums,
     draw_groups,
     interval,
+    macro_f1,
     point,
     recall_of_groups,
     score,
@@ -53,8 +55,9 @@ def test_bootstrap_of_sums_is_the_bootstrap_of_rows():
     drawn = [resample(groups, counts) for counts in weights]
     slow = np.array([balanced_accuracy(y[rows], predicted[rows]) for rows in drawn])
     np.testing.assert_allclose(fast, slow)
-    assert interval(fast) == pytest.approx(tuple(np.percentile(slow, [2.5, 97.5])))
-    assert interval(fast)[0] < point(class_sums(y, predicted, groups, (G, K))) < interval(fast)[1]
+    assert interval(fast, 10**9) == pytest.approx(tuple(np.percentile(slow, [2.5, 97.5])))
+    low, high = interval(fast, G)
+    assert low < point(class_sums(y, predicted, groups, (G, K))) < high
 
 
 def test_bootstrap_of_skill_and_of_a_paired_difference_is_that_of_rows():
@@ -79,3 +82,27 @@ def test_where_classes_are_the_groups_each_drawn_group_counts_its_recall_as_ofte
     y = np.array([0, 0, 1, 1, 2, 2])
     sums = recall_of_groups(class_sums(y, np.array([0, 0, 1, 0, 0, 0]), y, (3, 3)))
     np.testing.assert_allclose(score(sums, np.array([[1.0, 1, 1], [2, 1, 0]])), [0.5, 2.5 / 3])
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_macro_f1_and_auroc_are_scikit_learns(n_classes):
+    rng = np.random.default_rng(n_classes)
+    y = rng.integers(0, n_classes, 200)
+    shares = np.round(rng.dirichlet(np.ones(n_classes), 200) + np.eye(n_classes)[y] / 3, 1)
+    shares /= shares.sum(1, keepdims=True)
+    assert macro_f1(y, shares.argmax(1)) == pytest.approx(f1_score(y, shares.argmax(1), average="macro"))
+    if n_classes == 2:
+        assert auroc(y, shares) == pytest.approx(roc_auc_score(y, shares[:, 1]))
+    else:
+        assert auroc(y, shares) == pytest.approx(roc_auc_score(y, shares, multi_class="ovr", average="macro"))
+
+
+def test_a_class_that_is_absent_from_the_test_rows_is_left_out_of_macro_f1_and_auroc():
+    rng = np.random.default_rng(0)
+    y, shares = rng.integers(0, 2, 90), rng.dirichlet(np.ones(3), 90)
+    said = shares.argmax(1)
+    assert (said == 2).any()
+    assert macro_f1(y, said) == pytest.approx(f1_score(y, said, labels=[0, 1], average="macro"))
+    pairs = [roc_auc_score(y == code, shares[:, code]) for code in (0, 1)]
+    assert auroc(y, shares) == pytest.approx(np.mean(pairs))
+    assert np.isnan(auroc(np.zeros(5, int), shares[:5]))
