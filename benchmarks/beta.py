@@ -13,7 +13,7 @@ from data_gen.storage.dataset import digest, read_dataset
 from data_gen.trajectory import SPLITS, take
 from marl_vae import load, load_untrained
 from marl_vae.diagnostics.units import active_units
-from marl_vae.model import Dims, Model
+from marl_vae.model import Model, dims_of
 from marl_vae.objectives import BetaBound
 from marl_vae.schedule import Cyclical, Schedule
 from marl_vae.task import Task, Train
@@ -34,7 +34,7 @@ def main() -> None:
         sys.exit(f"{DATA} is not there; run `make run` first.")
     found = read_dataset(DATA)
     parts = [take(found.batch, found.rows_of(name)) for name in SPLITS]
-    dims = Dims(agents=found.batch.obs.shape[2], obs=found.batch.obs.shape[3], action=found.action)
+    dims = dims_of(found)
     print("| β_ω, β_α | bound at β = 1, validation | KL of z_ω | active units |", " | ".join(SHOWN), "|")
     for joint, local in MAXIMA:
         with tempfile.TemporaryDirectory() as folder:

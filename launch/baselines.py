@@ -14,7 +14,7 @@ from launch.progress import progress
 from launch.rundir import config_of, data_of
 from marl_vae import load
 from marl_vae.metrics import describe
-from marl_vae.model import FLAT, Dims, Model
+from marl_vae.model import FLAT, Model, dims_of
 from marl_vae.objectives import OBJECTIVES
 from marl_vae.schedule import Cyclical, Schedule
 from marl_vae.supervised import Question, supervise
@@ -31,7 +31,7 @@ def task_of(run: Path, seen: Dataset) -> Task:
     kind = next(kind for kind in OBJECTIVES.values() if kind.__name__ == name)
     return Task(
         model=Model(**config["model"]),
-        dims=Dims(agents=seen.batch.obs.shape[2], obs=seen.batch.obs.shape[3], action=seen.action),
+        dims=dims_of(seen),
         features=seen.features,
         objective=kind(**settings),
         schedule=Schedule(**{level: Cyclical(**part) for level, part in config["schedule"].items()}),

@@ -1,57 +1,19 @@
 """Ask how far a trained run carries: `python -m launch.generalise run=runs/hill_climbing other=runs/discrete/data`."""
 
-from functools import partial
 from pathlib import Path
 
-import jax
 import numpy as np
 
 from data_gen.domains.translation import in_actions_of
 from data_gen.storage.dataset import read_dataset
-from data_gen.trajectory import SPLITS, Dataset, InputError, seen_rows, select, take
+from data_gen.trajectory import Dataset, InputError, seen_rows, select
 from launch.entry import enter
-from launch.probe import folders_of
+from launch.judges import Judges
 from launch.progress import progress
 from launch.rundir import claim, config_of, data_of
 from launch.schema import Generalising
-from marl_vae import load, load_untrained
-from marl_vae.batching import in_pieces
-from marl_vae.bound import bound
-from marl_vae.diagnostics.latent_free import fit_without_latents
 from marl_vae.files import write_text
-from probes.features import Encoded
-from probes.generalisation import Evidence, format_generalisation, generalisation_table
-
-
-class Judges:
-    """The run's encoders, untrained ones, and a policy without latents."""
-
-    def __init__(self, run: Path, seen: Dataset, seed: int):
-        places = folders_of(run)
-        self._trained = [load(place) for place in places]
-        self._untrained = [load_untrained(place, seed=seed + i) for i, place in enumerate(places)]
-        parts = [take(seen.batch, seen.rows_of(name)) for name in SPLITS[:2]]
-        with progress("policy without latents") as tell:
-            self._free = fit_without_latents(self._trained[0], *parts, seed=seed, report=tell)
-        self._key = jax.random.key(seed)
-
-    def evidence(self, found: Dataset) -> Evidence:
-        """What they make of the episodes."""
-        latents = [model.embed(found.batch) for model in self._trained]
-        return Evidence(
-            batch=found.batch,
-            rows=found.rows,
-            split=found.split,
-            labels=found.labels,
-            hand=found.hand,
-            encoded=Encoded(
-                z_omega=np.stack([one.omega_mean for one in latents]),
-                z_alpha=np.stack([one.alpha_mean for one in latents]),
-                random_encoder=np.stack([model.embed(found.batch).omega_mean for model in self._untrained]),
-            ),
-            bound=np.stack([bound(model.elbo(found.batch, key=self._key), 1.0, 1.0) for model in self._trained]),
-            latent_free=in_pieces(partial(self._free.log_likelihood, self._free.params), found.batch),
-        )
+from probes.generalisation import format_generalisation, generalisation_table
 
 
 def sets_of(cfg: Generalising, run: Path) -> tuple[Dataset, dict[str, Dataset]]:

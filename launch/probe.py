@@ -1,25 +1,22 @@
 """Probe a trained run and write its report: `python -m launch.probe run=runs/hill_climbing`."""
 
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import yaml
 
 from data_gen.storage.dataset import read_dataset
 from data_gen.storage.store import read_group
-from data_gen.trajectory import Dataset, TrajectoryBatch, seen_rows, select
+from data_gen.trajectory import seen_rows, select
 from launch.baselines import ceiling_of, flat_vae
+from launch.encoders import encoded_of, inputs_of
 from launch.entry import enter
 from launch.log import NoLogger, logging_to
 from launch.progress import progress
 from launch.report import report
 from launch.rundir import claim, config_of, data_of
 from launch.schema import Probing
-from marl_vae import load_untrained
 from marl_vae.files import write_text
 from probes.audit import check_labels
-from probes.features import Encoded
 from probes.findings import format_table
 from probes.probe import Probe
 from probes.table import label_efficiency, probe_table
@@ -29,28 +26,6 @@ def done(cfg: Probe, run: Path) -> bool:
     """Whether the run's report was made with these settings."""
     used = run / "probe.yaml"
     return (run / "report.html").exists() and used.exists() and yaml.safe_load(used.read_text()) == vars(cfg)
-
-
-def folders_of(run: Path) -> list[Path]:
-    """The folders of a run's encoder seeds: its own, and each seed_* in it."""
-    return [run, *sorted(run.glob("seed_*"))]
-
-
-def encoded_of(run: Path, batch: TrajectoryBatch, seed: int) -> Encoded:
-    """The embeddings of every encoder seed, and of as many encoders that were never trained."""
-    folders = folders_of(run)
-    latents = [read_group(folder / "embeddings")[0] for folder in folders]
-    untrained = [load_untrained(folder, seed=seed + i).embed(batch).omega_mean for i, folder in enumerate(folders)]
-    return Encoded(
-        z_omega=np.stack([found["omega_mean"] for found in latents]),
-        z_alpha=np.stack([found["alpha_mean"] for found in latents]),
-        random_encoder=np.stack(untrained),
-    )
-
-
-def inputs_of(found: Dataset) -> dict[str, Any]:
-    """What the probes take of a data set."""
-    return {name: getattr(found, name) for name in ("batch", "features", "rows", "split", "labels", "hand")}
 
 
 def probe(cfg: Probe, run: Path, logger: NoLogger) -> None:

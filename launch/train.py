@@ -4,26 +4,24 @@ from pathlib import Path
 
 from data_gen.storage.dataset import digest, read_dataset
 from data_gen.trajectory import SPLITS, Dataset, seen_rows, select, take
-from launch.embed import embed, read_usage
+from launch.embed import embed_seeds, named
 from launch.entry import enter, run_folder
 from launch.log import NoLogger, logging_to
 from launch.progress import progress
 from launch.rundir import claim
 from launch.schema import Training
-from marl_vae.diagnostics.words import sentences
-from marl_vae.metrics import criterion, describe
-from marl_vae.model import Dims
+from marl_vae.metrics import describe
+from marl_vae.model import dims_of
 from marl_vae.task import Task
-from marl_vae.train import fit, folders
+from marl_vae.train import fit
 
 
 def train(cfg: Training, run: Path, logger: NoLogger) -> bool:
     """Fit, embed, and say whether the latents are used; False where all of that was done before."""
     root = data_folder(cfg, run)
     found = read_dataset(root)
-    seen = select(found, seen_rows(found, cfg.train.hold_out))
+    seen = seen_data(cfg, run)
     parts = [take(seen.batch, seen.rows_of(name)) for name in SPLITS]
-    dims = Dims(agents=found.batch.obs.shape[2], obs=found.batch.obs.shape[3], action=found.action)
     latest = {}
     with progress("train") as tell:
 
@@ -31,28 +29,12 @@ def train(cfg: Training, run: Path, logger: NoLogger) -> bool:
             seed = row.pop("seed")
             if seed == cfg.train.seed:
                 latest.update(row)
-            logger.metrics(row if seed == cfg.train.seed else of_seed(seed, row))
+            logger.metrics(named(row, seed, cfg.train))
             tell(row["step"] / cfg.train.steps, describe(latest))
 
-        task = Task(cfg.model, dims, found.features, cfg.objective, cfg.schedule, cfg.train, digest(root))
+        task = Task(cfg.model, dims_of(found), found.features, cfg.objective, cfg.schedule, cfg.train, digest(root))
         states = fit(parts[0], parts[1], task, run, show)
-    fresh = []
-    for place, alone, state in zip(folders(run, cfg.train), cfg.train.alone(), states, strict=True):
-        chosen = {"step": int(state.best_step), criterion(cfg.model.form): float(state.best_bound), "data": task.data}
-        fresh.append(embed(place, found, parts, chosen, {"train": alone.seed}))
-        figures = read_usage(place)
-        if place == run:
-            logger.summary(figures._asdict())
-            print("\n".join(sentences(figures)))
-        else:
-            logger.summary(of_seed(alone.seed, figures._asdict()))
-            print(f"encoder seed {alone.seed}: {figures.verdict} ({figures.decided_by})")
-    return any(fresh)
-
-
-def of_seed(seed: int, row: dict) -> dict:
-    """A row of a further encoder seed, named so that it does not cover the first one's."""
-    return {name if name == "step" else f"seed_{seed}/{name}": value for name, value in row.items()}
+    return embed_seeds(cfg, run, found, parts, states, logger)
 
 
 def data_folder(cfg: Training, run: Path) -> Path:

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Bool, Float
 
-from data_gen.trajectory import ActionSpec, InputError, TrajectoryBatch
+from data_gen.trajectory import ActionSpec, Dataset, InputError, TrajectoryBatch
 from marl_vae.decoders import DECODERS, Decoder, FeedForward, Memory
 from marl_vae.encoders import ENCODERS
 from marl_vae.latents import Gaussian, Posteriors, draw
@@ -89,6 +89,11 @@ class Dims(NamedTuple):
     agents: int
     obs: int
     action: ActionSpec
+
+
+def dims_of(found: Dataset) -> Dims:
+    """The dimensions of a data set."""
+    return Dims(agents=found.batch.obs.shape[2], obs=found.batch.obs.shape[3], action=found.action)
 
 
 class HierarchicalVAE(nnx.Module):

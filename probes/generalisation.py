@@ -4,16 +4,18 @@ B episodes, E encoder seeds.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int32
 
-from data_gen.trajectory import SPLITS, FeatureMask, Features, Labels, RowIndex, TrajectoryBatch
+from data_gen.trajectory import SPLITS, FeatureMask, Features, Labels, LabelSpec, RowIndex, TrajectoryBatch
 from probes.bootstrap import draw_weights, interval_of, sample
 from probes.features import Encoded
 from probes.jobs import silent
+from probes.labels import check_names
 from probes.probe import Probe
 from probes.scores import Sums
 from probes.table import probe_table
@@ -55,6 +57,7 @@ def generalisation_table(
     groups and on the test groups of each of the `others`. The rows of the bound are nats an action of one agent.
     """
     asked, frames = {KNOWN: known, **others}, []
+    config, known = replace(config, labels=[]), with_labels(known, config.labels)
     for number, (name, other) in enumerate(asked.items()):
         both = joined(known, other)
         table = probe_table(
@@ -71,6 +74,21 @@ def generalisation_table(
         frames.append(table.assign(scored_on=name)[table.level != "confound"])
         frames.append(pd.DataFrame.from_records(bound_records(config, name, tested(other))))
     return pd.concat(frames, ignore_index=True)[COLUMNS]
+
+
+def with_labels(found: Evidence, names: list[str]) -> Evidence:
+    """Evidence of the named labels alone, all where none are named; InputError where a name is not a label.
+
+    A label that the user named may be impossible among other episodes, which is an answer and no error.
+    """
+    check_names(names, sorted({name for spec in found.labels.specs for name in (spec.name, *_columns(spec, found))}))
+    kept = [spec for spec in found.labels.specs if not names or {spec.name, *_columns(spec, found)} & set(names)]
+    return found._replace(labels=found.labels._replace(specs=tuple(kept)))
+
+
+def _columns(spec: LabelSpec, found: Evidence) -> list[str]:
+    values = found.labels.values[spec.source]
+    return [f"{spec.name}_{i}" for i in range(values.shape[1])] if values.ndim == 2 else []
 
 
 def joined(known: Evidence, other: Evidence) -> Evidence:
