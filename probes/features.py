@@ -40,7 +40,7 @@ def feature_sets(
         "random_encoder": random_encoder,
     }
     for name, values in given.items():
-        _check(name, values, len(train))
+        check_values(name, values, len(train))
     components = principal(flatten(batch, train, features), train, max(RAW_WIDTH, z_omega.shape[1]), seed)
     given |= {"pca": components[:, : z_omega.shape[1]], "raw": components[:, :RAW_WIDTH]}
     return {name: standardise(given[name], train, name in TOGETHER) for name in FEATURES if name in given}
@@ -59,7 +59,8 @@ def standardise(
     return (values - values[train].mean(0, dtype=float)) / np.where(spread > 0, spread, 1)
 
 
-def _check(name: str, values: np.ndarray, n_rows: int) -> None:
+def check_values(name: str, values: np.ndarray, n_rows: int) -> None:
+    """Raise InputError where there is not one row an episode, or a number is not finite."""
     if len(values) != n_rows:
         raise InputError(
             f"{name} has {len(values)} rows, but the data set has {n_rows} episodes; embed this data set again."
