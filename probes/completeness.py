@@ -41,7 +41,7 @@ class Completeness(NamedTuple):
 
 
 def make_task(target: Target, rows: RowIndex, split: Int32[np.ndarray, " B"], n_folds: int) -> Task:
-    """Choices are made on the validation groups, or on folds of the training groups where those hold less than two values.
+    """Choices are made on validation groups, or on folds of training groups where those hold less than two values.
 
     A fold whose fitted rows hold one value cannot be fitted and is left out, so `choosing` can be empty.
     """

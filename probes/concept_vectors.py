@@ -100,16 +100,18 @@ def make_lesson(features: Float[np.ndarray, "B F"], y: Num[np.ndarray, " B"], ki
 
 def learn_concepts(lesson: Lesson, n_concepts: int, config: Concepts, rng: np.random.Generator) -> Learned:
     """The vectors of the lowest objective over several starts: k-means centres, then rows drawn at random."""
-    n_clusters = min(n_concepts, len(np.unique(lesson.unit, axis=0)))
-    centres = KMeans(n_clusters, random_state=config.seed).fit(lesson.unit).cluster_centers_
-    first = np.concatenate([centres, rng.normal(size=(n_concepts - n_clusters, lesson.unit.shape[1]))])
-    drawn = [_drawn(lesson.unit, n_concepts, rng) for _ in range(config.starts - 1)]
-    return min((_descend(lesson, start, config) for start in (first, *drawn)), key=lambda found: found.loss)
+    starts = [_start(lesson.unit, n_concepts, k == 0, config, rng) for k in range(config.starts)]
+    return min((_descend(lesson, start, config) for start in starts), key=lambda found: found.loss)
 
 
-def _drawn(unit: np.ndarray, n_concepts: int, rng: np.random.Generator) -> np.ndarray:
-    rows = unit[rng.integers(0, len(unit), n_concepts)]
-    return rows + 0.1 * rng.normal(size=rows.shape)
+def _start(unit: np.ndarray, n_concepts: int, centres: bool, config: Concepts, rng: np.random.Generator) -> np.ndarray:
+    if centres:
+        n_clusters = min(n_concepts, len(np.unique(unit, axis=0)))
+        start = KMeans(n_clusters, random_state=config.seed).fit(unit).cluster_centers_
+    else:
+        start = unit[rng.integers(0, len(unit), n_concepts)]
+    # The noise tells equal starting vectors apart, and gives a direction to a latent that is the same in every row.
+    return np.resize(start, (n_concepts, unit.shape[1])) + 0.05 * rng.normal(size=(n_concepts, unit.shape[1]))
 
 
 def _descend(lesson: Lesson, start: np.ndarray, config: Concepts) -> Learned:

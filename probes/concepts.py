@@ -25,7 +25,7 @@ from probes.table import FEW_GROUPS, check_split
 
 COLUMNS = "label g n_concepts completeness ci_low ci_high full floor through metric n_groups note".split()
 CURVE_COLUMNS = "label g n_concepts through se full floor completeness chosen".split()
-VECTOR_COLUMNS = "label n_concepts concept stands_for make_up on nearest_other".split()
+VECTOR_COLUMNS = "label n_concepts concept stands_for make_up nearness on nearest_other".split()
 EPISODE_COLUMNS = "label n_concepts concept rank row episode group checkpoint t0 cosine score value".split()
 
 
@@ -225,7 +225,11 @@ def shown_records(
     for j, vector in enumerate(vectors):
         near = nearest_rows(cosine[:, j], latent.rows, task.test, config.nearest, config.per_group)
         named = {"label": target.name, "n_concepts": len(vectors), "concept": j}
-        about = {"on": float((scores[task.test, j] > 0).mean()), "nearest_other": float(between[j].max())}
+        about = {
+            "nearness": float(cosine[near, j].mean()),
+            "on": float((scores[task.test, j] > 0).mean()),
+            "nearest_other": float(between[j].max()),
+        }
         directions = dict(zip(direction_columns(len(vector)), vector.tolist(), strict=True))
         concepts.append(named | make_up(target, near, task.test) | about | directions)
         found = episode_records(target, near, latent.rows, latent.numbers, cosine[:, j], scores[:, j])
