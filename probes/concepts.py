@@ -116,9 +116,10 @@ def evaluated_records(target: Target, task: Task, latent: Latent, config: Concep
     whole = len(task.choosing) == 1 and np.array_equal(task.choosing[0][0], task.train)
     records, shown = Records([], [], [], []), {}
     for g in probe.probes:
-        curve, chosen, strength = choose_number(target, task, latent.z, g, list(scores.values()), probe)
+        penalty = full_strength(task, latent.z, g, probe)
+        curve, chosen, strength = choose_number(target, task, latent.z, g, penalty, list(scores.values()), probe)
         vectors = folds[chosen][0] if whole else vectors_of(target, task, latent.z, task.train, chosen, config)
-        record = test_record(target, task, latent.z, g, vectors, strength, config.threshold, probe)
+        record = test_record(target, task, latent.z, g, penalty, vectors, strength, config.threshold, probe)
         records.curve.extend(curve)
         records.concepts.append(record)
         if np.isfinite(record["completeness"]):
@@ -149,11 +150,12 @@ def choose_number(
     task: Task,
     z: Float[np.ndarray, "B F"],
     g: str,
+    full_penalty: float,
     scores: list[list[Float[np.ndarray, "B _"]]],
     probe: Probe,
 ) -> tuple[list[dict[str, Any]], int, float]:
     """The curve over 1..most concepts, the number chosen from it and that number's penalty; test rows play no part."""
-    full = fit_and_score(task, g, [z] * len(task.choosing), task.choosing, full_strength(task, z, g, probe), probe)[0]
+    full = fit_and_score(task, g, [z] * len(task.choosing), task.choosing, full_penalty, probe)[0]
     tried = [best_strength(task, g, features, probe) for features in scores]
     rng = generator(probe.seed, target.name, "number of concepts")
     weights = draw_groups(rng, len(full.totals), probe.bootstrap)
@@ -175,6 +177,7 @@ def test_record(
     task: Task,
     z: Float[np.ndarray, "B F"],
     g: str,
+    full_penalty: float,
     vectors: Float[np.ndarray, "M F"],
     strength: float,
     threshold: float,
@@ -182,7 +185,7 @@ def test_record(
 ) -> dict[str, Any]:
     """Completeness over the test groups, by the bootstrap draws of the probe table."""
     folds = [(task.train, task.test)]
-    full, full_ok = fit_and_score(task, g, [z], folds, full_strength(task, z, g, probe), probe)
+    full, full_ok = fit_and_score(task, g, [z], folds, full_penalty, probe)
     scores = concept_scores(z, vectors, threshold)
     through, through_ok = fit_and_score(task, g, [scores], folds, strength, probe)
     n_groups = len(full.totals)
