@@ -3,6 +3,8 @@
 Pure: the curve's rows in, a matplotlib Figure out.
 """
 
+from typing import Literal
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -11,7 +13,8 @@ from matplotlib.lines import Line2D
 
 from probes.figures import DARK, PALETTE, new_figure, tidy
 
-STYLES = ("-", "--", ":")
+Style = Literal["-", "--", ":"]
+STYLES: tuple[Style, ...] = ("-", "--", ":")
 LOWEST_SHOWN, HIGHEST_SHOWN = -0.25, 1.5  # a ratio over a small gain runs off; what lies beyond is cut at the edge
 
 
@@ -30,21 +33,23 @@ def completeness_curves(curve: pd.DataFrame) -> Figure:
     return figure
 
 
-def look(i: int) -> tuple[str, str]:
+def look(i: int) -> tuple[str, Style]:
     """Colour and line style of the i-th label; no two of the first 21 are alike."""
     return PALETTE[i % len(PALETTE)], STYLES[i // len(PALETTE) % len(STYLES)]
 
 
-def _panel(ax: Axes, curve: pd.DataFrame, looks: dict[str, tuple[str, str]]) -> None:
+def _panel(ax: Axes, curve: pd.DataFrame, looks: dict[str, tuple[str, Style]]) -> None:
     tidy(ax)
     undefined = []
-    for label, (colour, style) in looks.items():
-        rows = curve[curve["label"] == label]
-        if rows["completeness"].isna().all():
+    for i, (label, (colour, style)) in enumerate(looks.items()):
+        rows = pd.DataFrame(curve[curve["label"] == label])
+        values = np.clip(rows["completeness"].to_numpy(float), LOWEST_SHOWN, HIGHEST_SHOWN)
+        if np.isnan(values).all():
             undefined.append(label)
             continue
-        values = np.clip(rows["completeness"].to_numpy(float), LOWEST_SHOWN, HIGHEST_SHOWN)
-        numbers, chosen = rows["n_concepts"].to_numpy(int), rows["chosen"].to_numpy(bool)
+        # Labels stand a little apart, so that equal values are all seen.
+        numbers = rows["n_concepts"].to_numpy(int) + 0.07 * (i - (len(looks) - 1) / 2)
+        chosen = rows["chosen"].to_numpy(bool)
         ax.plot(numbers, values, color=colour, linestyle=style, linewidth=1.8, marker="o", markersize=5, mfc="white")
         ax.plot(numbers[chosen], values[chosen], color=colour, linestyle="", marker="o", markersize=8)
     for height, name in ((1, "all of z_ω"), (0, "floor")):

@@ -69,8 +69,8 @@ def test_a_real_target_has_the_training_mean_as_its_floor():
     rng = np.random.default_rng(0)
     y, groups = rng.normal(size=M), np.arange(M) % G
     full, through = y + 0.4 * rng.normal(size=M), y + 0.8 * rng.normal(size=M)
-    sums = [skill_sums(y, guess, 0.1, groups, G) for guess in (full, through)]
-    found = completeness("real", *sums, draw_groups(np.random.default_rng(1), G, 200))
+    of_full, of_through = (skill_sums(y, guess, 0.1, groups, G) for guess in (full, through))
+    found = completeness("real", of_full, of_through, draw_groups(np.random.default_rng(1), G, 200))
     assert found.value == pytest.approx(skill(y, through, 0.1) / skill(y, full, 0.1)) and found.floor == 0
 
 

@@ -85,7 +85,7 @@ def test_objective_and_gradient(kind, n_concepts):
         SLACK,
     )
     assert value == pytest.approx(want, rel=1e-10)
-    slope = approx_fprime(flat, lambda x: objective(x, lesson, n_concepts, config)[0], 1e-7)
+    slope = np.asarray(approx_fprime(flat, lambda x: objective(x, lesson, n_concepts, config)[0], 1e-7))
     np.testing.assert_allclose(gradient, slope, atol=2e-6)
     assert np.abs(gradient[: n_concepts * F]).max() > 0.01
 
