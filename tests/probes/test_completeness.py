@@ -76,25 +76,25 @@ def test_a_real_target_has_the_training_mean_as_its_floor():
 
 def test_completeness_is_undefined_where_the_full_model_may_not_beat_the_floor():
     y, groups, _, through = _answers()
-    rng = np.random.default_rng(2)
+    full = _guesses(0.08, np.random.default_rng(4), y)
     weights = draw_groups(np.random.default_rng(1), G, 500)
-    found = completeness(
-        "class", _class_sums(y, rng.integers(0, K, M), groups), _class_sums(y, through, groups), weights
-    )
-    assert np.isnan([found.value, found.low, found.high]).all()
+    found = completeness("class", _class_sums(y, full, groups), _class_sums(y, through, groups), weights)
+    assert found.full > found.floor and np.isnan([found.value, found.low, found.high]).all()
     assert found.note.startswith("undefined: full - floor is") and found.through > 0.5
 
 
-def test_the_few_draws_in_which_the_full_model_fails_lie_beyond_the_interval():
-    # Group 0 holds what the full model gets wrong: draws with many of it have no gain.
-    hits, totals = np.array([[0.0, 0.0]] + [[4.0, 4.0]] * 5), np.full((6, 2), 4.0)
-    totals[0] = 6
-    full, through = Sums(hits=hits, totals=totals), Sums(hits=hits * 0.9, totals=totals)
+def test_the_few_draws_in_which_the_full_model_fails_lie_beyond_both_ends():
+    # The full model is wrong about all of group 0 and right about the others; concepts keep most of that.
+    totals = np.array([[6.0, 6.0]] + [[4.0, 4.0]] * 5)
+    right = np.array([0, 1, 1, 1, 1, 1])[:, None]
+    kept = np.array([0, 0.95, 0.5, 0.9, 0.9, 0.9])[:, None]
+    full, through = Sums(hits=right * totals, totals=totals), Sums(hits=kept * totals, totals=totals)
     weights = np.ones((1000, 6))
     weights[:20] = [5, 1, 0, 0, 0, 0]
+    weights[20:35], weights[35:50] = [1, 5, 0, 0, 0, 0], [1, 0, 5, 0, 0, 0]
     found = completeness("class", full, through, weights)
-    value = (0.9 * 20 / 26 - 0.5) / (20 / 26 - 0.5)
-    assert (found.value, found.low, found.high) == pytest.approx((value, value, value))
+    value, high, low = ((share * 20 / 26 - 0.5) / (20 / 26 - 0.5) for share in (kept.sum() / 5, 0.95, 0.5))
+    assert (found.value, found.low, found.high) == pytest.approx((value, low, high))
     weights[:26] = [5, 1, 0, 0, 0, 0]
     assert np.isnan(completeness("class", full, through, weights).value)
 
