@@ -58,7 +58,7 @@ def feature_sets(
     if encoded.flat_vae is not None:
         given["flat_vae"] = encoded.flat_vae
     for name, values in given.items():
-        _check(name, values, len(train), len(z_omega) if name in OF_ENCODERS else 1)
+        check_values(name, values, len(train), len(z_omega) if name in OF_ENCODERS else 1)
     components = principal(flatten(batch, train, features), train, max(RAW_WIDTH, z_omega.shape[2]), seed)[None]
     given |= {"pca": components[..., : z_omega.shape[2]], "raw": components[..., :RAW_WIDTH]}
     given |= {"z_both": np.concatenate([z_omega, local], 2)}
@@ -82,7 +82,8 @@ def standardise(
     return (values - values[train].mean(0, dtype=float)) / np.where(spread > 0, spread, 1)
 
 
-def _check(name: str, values: np.ndarray, n_rows: int, n_encoders: int) -> None:
+def check_values(name: str, values: Float[np.ndarray, "_ _ ..."], n_rows: int, n_encoders: int) -> None:
+    """Raise InputError where there is not one row an episode of each encoder seed, or a number is not finite."""
     if len(values) != n_encoders:
         raise InputError(
             f"{name} has {len(values)} encoder seeds, but z_omega has {n_encoders}; embed with the same ones."

@@ -80,14 +80,21 @@ def interval(
 ) -> tuple[float, float]:
     """The expanded percentile 95 % interval of bootstrap draws (Hesterberg 2015, section 5.3).
 
-    Quantiles of the draws at Phi(-+ w t), t the .975 quantile of Student's distribution. With draws of G groups the
-    widening w is sqrt(G / (G - 1)) and the freedom of t is G - 1, unless they are given. The plain percentile interval
-    takes z for w t and is too narrow for few groups.
+    The plain percentile interval is too narrow for few groups.
     """
-    factor = float(np.sqrt(n_groups / (n_groups - 1))) if widening is None else widening
-    tail = norm.cdf(-factor * t.ppf(0.975, n_groups - 1 if freedom is None else freedom))
+    tail = expanded_tail(n_groups, widening=widening, freedom=freedom)
     low, high = np.nanquantile(values, (tail, 1 - tail))
     return float(low), float(high)
+
+
+def expanded_tail(n_groups: int, *, widening: float | None = None, freedom: float | None = None) -> float:
+    """The share of draws below a 95 % interval: Phi(-w t), t the .975 quantile of Student's distribution.
+
+    With draws of G groups the widening w is sqrt(G / (G - 1)) and the freedom of t is G - 1, unless they are given. A
+    plain percentile interval takes z for w t.
+    """
+    factor = float(np.sqrt(n_groups / (n_groups - 1))) if widening is None else widening
+    return float(norm.cdf(-factor * t.ppf(0.975, n_groups - 1 if freedom is None else freedom)))
 
 
 def value_of(kind: str, y: Num[np.ndarray, " m"], predicted: Num[np.ndarray, " m"], constant: float) -> float:
