@@ -32,7 +32,7 @@ class Subset(NamedTuple):
 
 
 def efficiency_table(
-    sets: dict[str, Float[np.ndarray, "E B _"]],
+    sets: dict[str, Float[np.ndarray, "_ B _"]],
     exams: dict[str, Exam],
     groups: Int[np.ndarray, " B"],
     config: Probe,

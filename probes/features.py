@@ -46,7 +46,7 @@ def feature_sets(
     hand: Features,
     encoded: Encoded,
     seed: int,
-) -> dict[str, Float[np.ndarray, "E B _"]]:
+) -> dict[str, Float[np.ndarray, "_ B _"]]:
     """Every feature set but `majority`, in the order of `FEATURES`; whatever is fitted is fitted on `train` rows.
 
     `raw` is the whole trajectory reduced by PCA to at most 100 numbers, `pca` its first Zw, so that the comparison

@@ -27,7 +27,7 @@ from probes.rows import COLUMNS, Results, failed_record, records_of, with_holm
 class Prepared(NamedTuple):
     """Features by name, labels and confounds as targets, and the examinations of those that can be evaluated."""
 
-    sets: dict[str, Float[np.ndarray, "E B _"]]
+    sets: dict[str, Float[np.ndarray, "_ B _"]]
     targets: tuple[Target, ...]
     confounds: tuple[Target, ...]
     exams: dict[str, Exam]
@@ -115,7 +115,7 @@ def make_exam(target: Target, rows: RowIndex, split: Int32[np.ndarray, " B"], co
 
 
 def run_all(
-    sets: dict[str, Float[np.ndarray, "E B _"]],
+    sets: dict[str, Float[np.ndarray, "_ B _"]],
     exams: dict[str, Exam],
     config: Probe,
     cache: Path | None,

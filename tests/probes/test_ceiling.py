@@ -11,7 +11,7 @@ from probes.table import probe_table
 from tests.probes.oracles_scores import balanced_accuracy, skill
 from tests.probes.planted import QUICK, planted_data
 
-CONFIG = Probe(**(QUICK | {"labels": ["mood", "speed"], "permutations": 0, "mlp_permutations": 0, "hidden": 4}))
+CONFIG = Probe(**(QUICK | {"labels": ["mood", "speed"], "probes": ["linear"], "permutations": 0}))
 
 
 class Fake:
@@ -31,7 +31,7 @@ class Fake:
 
 
 def test_the_supervised_row_is_the_mean_of_its_encoders_and_every_row_is_told_in_its_skill():
-    data, fake = planted_data(), Fake(0.7)
+    data, fake = planted_data(n_seeds=20), Fake(0.7)
     table = probe_table(CONFIG, **data, ceiling=fake)
     top = table[table["features"] == "supervised"].set_index("label")
     assert top.index.tolist() == ["mood", "speed"] and set(top["probe"]) == {"end_to_end"}
@@ -57,21 +57,21 @@ def test_the_supervised_row_is_the_mean_of_its_encoders_and_every_row_is_told_in
 
 
 def test_where_the_ceiling_does_not_beat_chance_there_is_no_share():
-    table = probe_table(CONFIG, **planted_data(), ceiling=Fake(0.0))
+    table = probe_table(CONFIG, **planted_data(n_seeds=20), ceiling=Fake(0.0))
     assert table[table["label"] == "mood"]["of_ceiling"].isna().all()
     assert share_of_ceiling(0.5, 0.25, 0.75, 0.3) == 0.5
     assert np.isnan(share_of_ceiling(0.5, 0.25, 0.75, 0.25))
-    without = probe_table(CONFIG, **planted_data())
+    without = probe_table(CONFIG, **planted_data(n_seeds=20))
     assert without["of_ceiling"].isna().all() and "supervised" not in set(without["features"])
 
 
 def test_a_ceiling_that_is_not_finite_is_refused():
     with pytest.raises(InputError, match="ceiling of 'mood' predicts .* not finite"):
-        probe_table(CONFIG, **planted_data(), ceiling=lambda *_: np.full((1, 144, 3), np.nan))
+        probe_table(CONFIG, **planted_data(n_seeds=20), ceiling=lambda *_: np.full((1, 72, 3), np.nan))
 
 
 def test_the_ceiling_stands_in_the_first_block_of_its_label_and_in_words():
-    table = probe_table(CONFIG, **planted_data(), ceiling=Fake(0.7))
+    table = probe_table(CONFIG, **planted_data(n_seeds=20), ceiling=Fake(0.7))
     said = {line.split(":")[0]: line for line in sentences(table)}
     assert "of the supervised ceiling's skill above chance" in said["mood (linear)"]
     assert "end_to_end" not in "".join(said)

@@ -5,6 +5,7 @@ import pandas as pd
 
 from probes.features import FEATURES
 from probes.findings import format_table, sentences
+from probes.labels import WITHIN
 from probes.table import COLUMNS
 
 NAN = np.nan
@@ -62,6 +63,10 @@ def test_the_text_table_marks_the_best_and_what_is_clearly_better():
     assert "hand * !" in lines["hand"] and ".71 [.66, .76]" in lines["hand"] and "-.09 [-.15, -.02]" in lines["hand"]
     assert "*" not in lines["pca"] and "!" not in lines["pca"]
     assert max(map(len, text.split("\n\n")[0].splitlines())) <= 108 and "…" not in text
+    within = format_table(
+        pd.DataFrame(_rows(WITHIN, {"z_omega": 0.5, "hand": 0.4}, {"hand": (-0.15, 0.3)}), columns=COLUMNS)
+    )
+    assert "return | checkpoint" in within and "…" not in within
     assert "\x1b" not in text and "better than z_omega: hand (.71)" in text
 
 

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import probes.jobs
 import probes.probe
 from data_gen.trajectory import Features, InputError, LabelSpec
 from probes.bootstrap import draw_weights, sample
