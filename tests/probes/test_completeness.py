@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm, t
 
 from data_gen.trajectory import RowIndex
 from probes.completeness import (
@@ -47,8 +48,9 @@ def test_completeness_is_the_share_of_skill_and_its_interval_that_of_resampled_r
 
     draws = [ratio(resample(groups, counts)) for counts in weights]
     assert found.value == pytest.approx(ratio(np.arange(M)))
-    assert found.low == pytest.approx(np.quantile(draws, 0.025, method="higher"))
-    assert found.high == pytest.approx(np.quantile(draws, 0.975, method="lower"))
+    tail = norm.cdf(-np.sqrt(G / (G - 1)) * t.ppf(0.975, G - 1))
+    assert found.low == pytest.approx(np.quantile(draws, tail, method="higher"))
+    assert found.high == pytest.approx(np.quantile(draws, 1 - tail, method="lower"))
     assert 0.2 < found.low < found.value < found.high < 1 and found.note == ""
     assert (found.full, found.through) == pytest.approx((balanced_accuracy(y, full), balanced_accuracy(y, through)))
     assert found.floor == pytest.approx(balanced_accuracy(y, np.zeros(M, int)))
@@ -89,7 +91,7 @@ def test_the_few_draws_in_which_the_full_model_fails_lie_beyond_both_ends():
     right = np.array([0, 1, 1, 1, 1, 1])[:, None]
     kept = np.array([0, 0.95, 0.5, 0.9, 0.9, 0.9])[:, None]
     full, through = Sums(hits=right * totals, totals=totals), Sums(hits=kept * totals, totals=totals)
-    weights = np.ones((1000, 6))
+    weights = np.ones((10000, 6))  # the expanded interval leaves .0024 below it
     weights[:20] = [5, 1, 0, 0, 0, 0]
     weights[20:35], weights[35:50] = [1, 5, 0, 0, 0, 0], [1, 0, 5, 0, 0, 0]
     found = completeness("class", full, through, weights)
