@@ -1,12 +1,11 @@
 """What a run's encoders, one a seed, make of its data set, as the probes take it."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from data_gen.storage.store import read_group
-from data_gen.trajectory import Dataset, TrajectoryBatch
+from data_gen.trajectory import TrajectoryBatch
 from marl_vae import load_untrained
 from probes.features import Encoded
 
@@ -26,8 +25,3 @@ def encoded_of(run: Path, batch: TrajectoryBatch, seed: int) -> Encoded:
         z_alpha=np.stack([found["alpha_mean"] for found in latents]),
         random_encoder=np.stack(untrained),
     )
-
-
-def inputs_of(found: Dataset) -> dict[str, Any]:
-    """What the probes take of a data set."""
-    return {name: getattr(found, name) for name in ("batch", "features", "rows", "split", "labels", "hand")}

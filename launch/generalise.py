@@ -7,6 +7,7 @@ import numpy as np
 from data_gen.domains.translation import in_actions_of
 from data_gen.storage.dataset import read_dataset
 from data_gen.trajectory import Dataset, InputError, seen_rows, select
+from launch.data import hold_out_of
 from launch.entry import enter
 from launch.judges import Judges
 from launch.progress import progress
@@ -18,7 +19,7 @@ from probes.generalisation import format_generalisation, generalisation_table
 
 def sets_of(cfg: Generalising, run: Path) -> tuple[Dataset, dict[str, Dataset]]:
     """The episodes that the run was made with, and by name those to try it on; InputError where there are none."""
-    found, hold_out = read_dataset(data_of(run)), config_of(run)["train"]["hold_out"]
+    found, hold_out = read_dataset(data_of(run)), hold_out_of(run)
     seen, others = seen_rows(found, hold_out), {}
     if hold_out:
         rest = np.setdiff1d(np.arange(len(found.split), dtype=np.int32), seen)

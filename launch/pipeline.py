@@ -5,6 +5,7 @@ import re
 from data_gen.domains import label_names
 from data_gen.trajectory import check_hold_out
 from launch import generate, probe, train
+from launch.data import seen_data
 from launch.entry import enter, run_folder
 from launch.log import logging_to
 from launch.rundir import claim
@@ -17,7 +18,7 @@ def main(cfg: Pipeline) -> None:
     """Run or continue every stage in one folder."""
     run = run_folder(cfg.runs, cfg.name)
     if cfg.data:
-        check_labels(cfg.probe, train.seen_data(cfg, run))
+        check_labels(cfg.probe, seen_data(cfg, run))
     else:
         check_hold_out(cfg.train.hold_out, list(range(cfg.recording.checkpoints)))
         check_names([re.sub(r"_\d+$", "", name) for name in cfg.probe.labels], label_names(cfg.domain))  # hill_0: hill
@@ -28,7 +29,7 @@ def main(cfg: Pipeline) -> None:
     with claim(run, own, seeds), logging_to(cfg.logger, run, cfg.name) as logger:
         if not cfg.data:
             generate.generate(cfg, world, run / "data")
-        check_labels(cfg.probe, train.seen_data(cfg, run))
+        check_labels(cfg.probe, seen_data(cfg, run))
         if train.train(cfg, run, logger) or not probe.done(cfg.probe, run):
             probe.probe(cfg.probe, run, logger)
         print(f"report {run / 'report.html'}")

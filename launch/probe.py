@@ -1,5 +1,6 @@
 """Probe a trained run and write its report: `python -m launch.probe run=runs/hill_climbing`."""
 
+from dataclasses import asdict
 from pathlib import Path
 
 import yaml
@@ -8,7 +9,9 @@ from data_gen.storage.dataset import read_dataset
 from data_gen.storage.store import read_group
 from data_gen.trajectory import seen_rows, select
 from launch.baselines import ceiling_of, flat_vae
-from launch.encoders import encoded_of, inputs_of
+from launch.data import hold_out_of, inputs_of
+from launch.deeper import DEEPER, deeper
+from launch.encoders import encoded_of
 from launch.entry import enter
 from launch.log import NoLogger, logging_to
 from launch.progress import progress
@@ -19,22 +22,22 @@ from marl_vae.files import write_text
 from probes.audit import check_labels
 from probes.findings import format_table
 from probes.probe import Probe
-from probes.table import label_efficiency, probe_table
+from probes.table import probe_table
 
 
 def done(cfg: Probe, run: Path) -> bool:
     """Whether the run's report was made with these settings."""
     used = run / "probe.yaml"
-    return (run / "report.html").exists() and used.exists() and yaml.safe_load(used.read_text()) == vars(cfg)
+    return (run / "report.html").exists() and used.exists() and yaml.safe_load(used.read_text()) == asdict(cfg)
 
 
 def probe(cfg: Probe, run: Path, logger: NoLogger) -> None:
-    """Write probes.csv, label_efficiency.csv where it is asked for, the figures and report.html; print the table."""
-    (run / "report.html").unlink(missing_ok=True)
-    (run / "label_efficiency.csv").unlink(missing_ok=True)
-    write_text(run / "probe.yaml", yaml.safe_dump(vars(cfg), sort_keys=False))
+    """Write probes.csv, the figures and report.html, and the tables of `deeper` that are asked for; print the first."""
+    for name in ("report.html", *DEEPER):
+        (run / name).unlink(missing_ok=True)
+    write_text(run / "probe.yaml", yaml.safe_dump(asdict(cfg), sort_keys=False))
     found, cache = read_dataset(data_of(run)), run / "probe_cache"
-    rows = seen_rows(found, config_of(run)["train"]["hold_out"])
+    rows = seen_rows(found, hold_out_of(run))
     seen, encoded = select(found, rows), encoded_of(run, found.batch, cfg.seed)
     if cfg.flat_vae:
         encoded = encoded._replace(flat_vae=flat_vae(run, found, seen))
@@ -43,14 +46,10 @@ def probe(cfg: Probe, run: Path, logger: NoLogger) -> None:
         ceiling = ceiling_of(run, seen, cache, tell) if cfg.ceiling else None
         table = probe_table(cfg, **inputs, ceiling=ceiling, progress=lambda done, total: tell(done / total))
     write_text(run / "probes.csv", table.to_csv(index=False))
-    if cfg.efficiency:
-        with progress("label efficiency") as tell:
-            few = label_efficiency(cfg, **inputs, progress=lambda done, total: tell(done / total))
-        write_text(run / "label_efficiency.csv", few.to_csv(index=False))
-        logger.table("label_efficiency", few)
+    logger.table("probes", table)
     print(format_table(table))
     report(run, found, table, encoded.z_omega[0])
-    logger.table("probes", table)
+    deeper(cfg, run, inputs, logger)
     logger.figures(run / "figures")
 
 
@@ -59,7 +58,8 @@ def main(cfg: Probing) -> None:
     run = Path(cfg.run)
     config_of(run)
     read_group(run / "embeddings")
-    check_labels(cfg.probe, read_dataset(data_of(run)))
+    found = read_dataset(data_of(run))
+    check_labels(cfg.probe, select(found, seen_rows(found, hold_out_of(run))))
     with claim(run, {}, {"probe": cfg.probe.seed}):
         with logging_to(cfg.logger, run, run.name) as logger:
             probe(cfg.probe, run, logger)

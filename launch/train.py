@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from data_gen.storage.dataset import digest, read_dataset
-from data_gen.trajectory import SPLITS, Dataset, seen_rows, select, take
+from data_gen.trajectory import SPLITS, take
+from launch.data import data_folder, seen_data
 from launch.embed import embed_seeds, named
 from launch.entry import enter, run_folder
 from launch.log import NoLogger, logging_to
@@ -35,17 +36,6 @@ def train(cfg: Training, run: Path, logger: NoLogger) -> bool:
         task = Task(cfg.model, dims_of(found), found.features, cfg.objective, cfg.schedule, cfg.train, digest(root))
         states = fit(parts[0], parts[1], task, run, show)
     return embed_seeds(cfg, run, found, parts, states, logger)
-
-
-def data_folder(cfg: Training, run: Path) -> Path:
-    """The data set that a run reads: the one named by `data`, or its own."""
-    return Path(cfg.data) if cfg.data else run / "data"
-
-
-def seen_data(cfg: Training, run: Path) -> Dataset:
-    """The episodes of a run's data set that something may be fitted on."""
-    found = read_dataset(data_folder(cfg, run))
-    return select(found, seen_rows(found, cfg.train.hold_out))
 
 
 def seeds(cfg: Training) -> dict[str, int]:

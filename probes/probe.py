@@ -17,6 +17,7 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.utils.class_weight import compute_sample_weight
 
 from data_gen.trajectory import InputError
+from probes.concept_vectors import Concepts
 from probes.scores import value_of
 
 LBFGS_STEPS = 300
@@ -30,8 +31,8 @@ class Probe:
     `steps` are the MLP's optimiser steps, so that a small data set does not leave it half trained. What takes long is
     off by default: `online_code` (description length), `efficiency` (numbers of training groups to fit on besides all,
     each `efficiency_repeats` times; empty for none), `ceiling` (encoders trained on each label) and `flat_vae` (a VAE
-    without levels, trained like the run). `encoders` is how
-    many encoder seeds the table ought to rest on; rows with fewer say so.
+    without levels, trained like the run) and `concepts` (of z_omega, for each team label; none by default). `encoders`
+    is how many encoder seeds the table ought to rest on; rows with fewer say so.
     """
 
     labels: list[str] = field(default_factory=list)
@@ -50,6 +51,7 @@ class Probe:
     efficiency_repeats: int = 3
     ceiling: bool = False
     flat_vae: bool = False
+    concepts: Concepts | None = None
     seed: int = 0
     jobs: int = 0
 
@@ -87,6 +89,7 @@ class Probe:
             "ceiling": False,
             "flat_vae": False,
             "online_code": False,
+            "concepts": None,
         }
         return replace(self, **rest, bootstrap=1, encoders=1, efficiency_repeats=1, jobs=0)
 

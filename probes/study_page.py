@@ -92,10 +92,10 @@ def by_sets(carried: pd.DataFrame) -> pd.DataFrame:
 
 def spread_of(table: pd.DataFrame, by: str) -> pd.DataFrame:
     """Mean (standard deviation) of every column over the rows of each group."""
-    groups = table.groupby(by, sort=False)
-    mean, std = groups.mean(), groups.std()
-    told = {column: [f"{m:.2f} ({s:.2f})" for m, s in zip(mean[column], std[column], strict=True)] for column in mean}
-    return pd.DataFrame({by: mean.index, **told})
+    names = list(dict.fromkeys(table[by]))
+    of_each = [table[table[by] == name].drop(columns=by) for name in names]
+    told = {column: [f"{rows[column].mean():.2f} ({rows[column].std():.2f})" for rows in of_each] for column in of_each[0]}
+    return pd.DataFrame({by: names, **told})
 
 
 def markdown(table: pd.DataFrame) -> str:

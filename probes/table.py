@@ -78,8 +78,8 @@ def probe_table(
     calls. `ceiling` trains encoders for each label but the confounds.
     """
     ready = prepare(config, encoded=encoded, **inputs)
-    told = [target.name for target in ready.targets if ceiling and not target.failure]
-    answers = {name: ceiling_results(name, ready.exams[name], ceiling) for name in told}
+    told = [target.name for target in ready.targets if not target.failure]
+    answers = {name: ceiling_results(name, ready.exams[name], ceiling) for name in told} if ceiling else {}
     results = run_all(ready.sets, ready.exams, config, cache, progress)
     for name, found in answers.items():
         results[name][supervised.PROBE, supervised.FEATURES] = found
