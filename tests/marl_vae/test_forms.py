@@ -225,8 +225,6 @@ def test_what_a_form_lacks_is_undefined_and_no_number(form: str, monkeypatch) ->
     assert absent < shown.keys() and all(meaning.startswith("undefined: a") for meaning in shown.values())
     words = " ".join(sentences(found))
     assert "undefined" in words and ("bound -" in words) == (form == FLAT)
-    if form == FLAT:  # both are NLLs at another episode's z_omega, with other draws of it
-        assert found.nll_omega_shuffled == pytest.approx(found.nll_shuffled, rel=0.2)
 
 
 def test_verdicts_of_models_that_lack_levels() -> None:
