@@ -82,7 +82,8 @@ class GRU(Decoder):
         weight = self.recurrent[...]
 
         def step(memory, now):
-            memory = _held(memory, *now, weight)
+            one, present = now
+            memory = _held(memory, one, present, weight)
             return memory, memory
 
         first = self.start(obs.shape[0], obs.shape[2])

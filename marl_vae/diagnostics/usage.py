@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -134,7 +134,7 @@ def of_random_levels(
 
 def swapped(
     model: TrainedModel, test: TrajectoryBatch, latents: Embeddings, *, seed: int, key: PRNGKeyArray
-) -> dict[str, float | None]:
+) -> dict[str, Any]:
     """NLL an action with latents that are not the episode's own; None where the model's form has no such draw."""
     rng, other, count = np.random.default_rng(seed), derangement(len(test.mask), seed), float(np.sum(test.mask))
 

@@ -60,7 +60,7 @@ def key_figures(found: Usage) -> list[tuple[str, str, str]]:
     return [("verdict", found.verdict, found.decided_by), *shown]
 
 
-def _text(digits: int, *values: float | None) -> str:
+def _text(digits: int, *values: int | float | None) -> str:
     """The values in one line; empty where the model's form has none."""
     return "" if None in values else " · ".join(f"{value:.{digits}f}" for value in values)
 

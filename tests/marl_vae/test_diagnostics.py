@@ -238,7 +238,8 @@ def test_planted_collapses_get_the_right_verdict(case: str, tmp_path: Path) -> N
 
 
 def test_verdicts_follow_the_policy_upwards() -> None:
-    fields = {name: 1.0 for name in Usage._fields} | {"active_omega": 3, "active_alpha": 2, "left_over": 0.5}
+    fields: dict = {name: 1.0 for name in Usage._fields} | {"active_omega": 3, "active_alpha": 2, "left_over": 0.5}
+    fields["form"] = "hierarchical"
     sound = Usage(**fields | {"nll": 0.0, "nll_shuffled": 1.0, "nll_without_latents": 0.5})
     assert verdict_of(sound)[0] == HEALTHY
     for change, verdict, why in (

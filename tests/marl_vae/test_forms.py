@@ -105,7 +105,7 @@ def test_latents_of_an_autoencoder_are_points() -> None:
             undefined()
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", [pytest.param(FORMS[0], marks=pytest.mark.slow), *FORMS[1:]])
 def test_every_weight_of_a_form_learns(form: str) -> None:
     """There is no network that a form does not use, and no gradient that is not finite."""
     model, scale, batch = make(CONTINUOUS, form=form, predict_state=0.5)
@@ -180,7 +180,7 @@ def test_what_cannot_train_a_form_is_refused_before_anything_is_written(name: st
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("form", [FLAT, AUTOENCODER])
+@pytest.mark.parametrize("form", [pytest.param(FLAT, marks=pytest.mark.slow), AUTOENCODER])
 def test_a_form_trains_and_its_log_says_what_there_is(form: str, tmp_path: Path) -> None:
     state = tiny_task.run(tmp_path, model=replace(tiny_task.MODEL, form=form), steps=60)
     rows = read_metrics(tmp_path / "metrics.jsonl")
@@ -225,8 +225,6 @@ def test_what_a_form_lacks_is_undefined_and_no_number(form: str, monkeypatch) ->
     assert absent < shown.keys() and all(meaning.startswith("undefined: a") for meaning in shown.values())
     words = " ".join(sentences(found))
     assert "undefined" in words and ("bound -" in words) == (form == FLAT)
-    if form == FLAT:  # both are NLLs at another episode's z_omega, with other draws of it
-        assert found.nll_omega_shuffled == pytest.approx(found.nll_shuffled, rel=0.2)
 
 
 def test_verdicts_of_models_that_lack_levels() -> None:

@@ -11,6 +11,7 @@ from marl_vae.model import Dims, HierarchicalVAE, Model
 from marl_vae.normalise import Normaliser, fit_normaliser, scaled_obs
 from tests.builders import DO, B, N, tiny_batch
 
+pytestmark = pytest.mark.usefixtures("quick_compiles")
 ACTIONS = {"continuous": ActionSpec("continuous", 2), "discrete": ActionSpec("discrete", 5)}
 WIDTHS = {"joint_width": 8, "local_width": 9, "hidden": 10, "decoder_hidden": 11}
 
@@ -34,9 +35,8 @@ def make(action: ActionSpec, **choices) -> tuple[HierarchicalVAE, Normaliser, Tr
         ("continuous", {"team": "pool", "encoder": "gru"}),
         ("discrete", {"encoder": "conv"}),
         ("continuous", {"encoder": "attention"}),
-        ("continuous", {"decoder": "recurrent", "predict_state": 1.0}),
-        ("discrete", {"form": "flat", "predict_state": 1.0}),
-        ("continuous", {"form": "autoencoder"}),
+        ("continuous", {"decoder": "recurrent", "form": "flat", "predict_state": 1.0}),
+        pytest.param("discrete", {"form": "autoencoder"}, marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.parametrize("pad", ["after", "before"])
