@@ -16,6 +16,7 @@ from marl_vae.model import Model
 from marl_vae.objectives import OBJECTIVES
 from marl_vae.schedule import Schedule
 from marl_vae.task import Train
+from probes.intervention import Intervention
 from probes.probe import Probe
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
@@ -72,13 +73,22 @@ class Probing:
 
 
 @dataclass
+class Intervening:
+    """`run` is the folder of a trained and probed run, whose data a simulator here made."""
+
+    run: str = MISSING
+    intervention: Intervention = field(default_factory=Intervention)
+    logger: Logging = field(default_factory=Logging)
+
+
+@dataclass
 class Pipeline(Training, Generate):
     """Generate, train and probe in one run."""
 
     probe: Probe = field(default_factory=Probe)
 
 
-SCHEMAS = {"generate": Generate, "train": Training, "probe": Probing, "pipeline": Pipeline}
+SCHEMAS = {"generate": Generate, "train": Training, "probe": Probing, "intervene": Intervening, "pipeline": Pipeline}
 
 
 def typed(cfg: DictConfig) -> Any:

@@ -111,17 +111,42 @@ def predict(
             mean, scale = y_fit.mean(), y_fit.std()
             values = mean + scale * PROBES[probe].regress(x_fit, (y_fit - mean) / scale, x_score, strength, config)
     # The MLP's number of steps is part of what it is, so only the linear probe can fail to converge.
-    stopped = any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
-    return Prediction(values=values, converged=probe != "linear" or not stopped)
+    return Prediction(values=values, converged=probe != "linear" or not _stopped(caught))
+
+
+def linear_weights(
+    kind: str, x_fit: Float[np.ndarray, "n F"], y_fit: Num[np.ndarray, " n"], strength: float
+) -> tuple[Float[np.ndarray, "K F"], bool]:
+    """The weights of the linear probe that `predict` fits, and whether it converged: a row a class, or one a number."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        if kind == "class":
+            weights = np.atleast_2d(_fit_logistic(x_fit, y_fit, strength).coef_)
+            weights = np.concatenate([-weights, weights]) if len(weights) == 1 else weights
+        else:
+            weights = np.atleast_2d(_fit_ridge(x_fit, (y_fit - y_fit.mean()) / y_fit.std(), strength).coef_)
+    return weights, not _stopped(caught)
+
+
+def _stopped(caught: list[warnings.WarningMessage]) -> bool:
+    return any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
+
+
+def _fit_logistic(x_fit, y_fit, strength: float) -> LogisticRegression:
+    model = LogisticRegression(C=1 / (strength * len(x_fit)), class_weight="balanced", max_iter=LBFGS_STEPS)
+    return model.fit(x_fit, y_fit)
+
+
+def _fit_ridge(x_fit, y_fit, strength: float) -> Ridge:
+    return Ridge(alpha=strength * len(x_fit)).fit(x_fit, y_fit)
 
 
 def _logistic(x_fit, y_fit, x_score, strength: float, config: Probe) -> np.ndarray:
-    model = LogisticRegression(C=1 / (strength * len(x_fit)), class_weight="balanced", max_iter=LBFGS_STEPS)
-    return np.asarray(model.fit(x_fit, y_fit).predict(x_score))
+    return np.asarray(_fit_logistic(x_fit, y_fit, strength).predict(x_score))
 
 
 def _ridge(x_fit, y_fit, x_score, strength: float, config: Probe) -> np.ndarray:
-    return np.asarray(Ridge(alpha=strength * len(x_fit)).fit(x_fit, y_fit).predict(x_score))
+    return np.asarray(_fit_ridge(x_fit, y_fit, strength).predict(x_score))
 
 
 def _mlp_settings(n_rows: int, strength: float, config: Probe) -> dict:
