@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from data_gen.trajectory import Dataset
+from data_gen.trajectory import Dataset, RowIndex
 from probes.controls import generator
 from probes.effects import Estimate, correlation, estimate, slopes
 from probes.intervention import BASE, OWN_LOCAL, SAME, SWAP, SWAP_LOCAL, Arm, Intervention, Seen, Trial
@@ -18,7 +18,7 @@ from probes.table import FEW_GROUPS
 
 COLUMNS = (
     "label level kind effect ci_low ci_high control minus_control minus_control_low minus_control_high possible "
-    "reproduced changed changed_low changed_high changed_control stayed n_pairs n_rollouts n_groups "
+    "repeatable reproduced changed changed_low changed_high changed_control stayed n_pairs n_rollouts n_groups "
     "return_recorded return_before return_after failed outside_before outside_after note"
 ).split()
 CURVE_COLUMNS = "label kind at value ci_low ci_high mean_return failed outside".split()
@@ -76,6 +76,7 @@ def records_of(trial: Trial, sample: Sample, found: Dataset) -> list[dict[str, A
         "n_groups": sample.draws.shape[1],
         "return_recorded": float(returns[pairs.a].mean()),
         "possible": possible(trial, sample),
+        "repeatable": repeatable(target, pairs.a, found.rows),
         "note": note_of(trial, sample),
     }
     rows = [
@@ -150,6 +151,20 @@ def reproduced(trial: Trial, base: Arm) -> float:
     """Share of rollouts under an episode's own latent that have its class; of numbers, the correlation with it."""
     values, recorded = trial.seen[base].values, trial.target.values[trial.pairs.a]
     return correlation(values, recorded) if trial.target.kind == "real" else float((values == recorded).mean())
+
+
+def repeatable(target: Target, a: Int[np.ndarray, " R"], rows: RowIndex) -> float:
+    """As `reproduced`, but by the recorded team: the other episodes of the same training seed and checkpoint."""
+    teams = np.unique(np.stack([rows.group, rows.checkpoint]), axis=1, return_inverse=True)[1].ravel()
+    teams = np.where(target.keep, teams, -1)
+    found = []
+    for row in a:
+        others = target.values[(teams == teams[row]) & (np.arange(len(teams)) != row)]
+        same = others if target.kind == "real" else others == target.values[row]
+        found.append(same.mean() if len(same) else np.nan)
+    if target.kind == "real":
+        return correlation(np.array(found), target.values[a])
+    return float(np.nanmean(found)) if np.isfinite(found).any() else np.nan
 
 
 def possible(trial: Trial, sample: Sample) -> float:

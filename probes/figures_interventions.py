@@ -32,7 +32,7 @@ def intervention_figure(curves: pd.DataFrame) -> Figure:
                 _curve(ax, pd.DataFrame(curves[(curves["label"] == label) & (curves["kind"] == kind)]), kind)
             ax.set_xlabel(axis, fontsize=9)
         row[0].set_title(label, fontsize=10.5, loc="left")
-        row[0].set_ylabel("outcome", fontsize=9)
+        row[0].set_ylabel("outcome (docs/intervention.md)", fontsize=9)
     handles = [Line2D([], [], color=colour, marker=mark, label=text) for colour, mark, text in KINDS.values()]
     figure.legend(handles=handles, loc="outside upper center", ncols=2, frameon=False, fontsize=9)
     return figure

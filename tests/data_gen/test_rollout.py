@@ -80,7 +80,7 @@ BODY_PPO = type(SMALL)(**vars(SMALL) | {"updates": 2})
 
 def test_a_body_under_its_own_policies_plays_what_was_recorded() -> None:
     world = BodyWorld(CHEETAH, BODY_PPO)
-    state, _ = world.train(world.start(seed_keys(0)), 1, lambda share: None)
+    state = world.start(seed_keys(0))
     seeds, checkpoint, key = jnp.zeros(1, jnp.int32), jnp.int32(0), named_key(0, "record")
     want = world.play(state, key, seeds, checkpoint, 3)
     keys = episode_keys(key, seeds, checkpoint, 3)

@@ -8,6 +8,7 @@ import pytest
 
 from data_gen.trajectory import ActionSpec, Dataset, InputError, Labels, LabelSpec, Outcomes, TrajectoryBatch
 from probes.directions import probe_axes
+from probes.effect_rows import repeatable
 from probes.intervention import Arm, Behaviour, Intervention, Latents, Rollouts, arms, choose_targets, see, toward_of
 from probes.labels import make_targets, read_like
 from probes.pairs import Pairs, draw_pairs, ends_of
@@ -93,6 +94,7 @@ def test_a_label_that_the_latent_sets_has_effect_one(tables) -> None:
     swap = row(tables[0], label="side", kind="swap")
     assert swap.effect == swap.ci_low == swap.ci_high == swap.minus_control == 1 and swap.control == 0
     assert swap.reproduced == swap.changed == swap.possible == 1 and swap.changed_control == swap.stayed == 0
+    assert swap.repeatable == 1  # the side is a training seed's
     assert (swap.n_pairs <= 120) and swap.n_rollouts == 240 and swap.n_groups == 12
     assert row(tables[2], label="side").reading == "decodable and used"
 
@@ -172,6 +174,17 @@ def test_physics_that_failed_has_no_label(found) -> None:
     np.testing.assert_array_equal(seen.values, [1, -1, 1, 1])
     assert seen.failed == 0.25 and seen.outside == 0.5
     np.testing.assert_array_equal(np.isnan(see(lost, speed, found, reach).values), lost.failed)
+
+
+def test_repeatable_is_the_share_of_the_teams_other_episodes(found) -> None:
+    (target,) = choose_targets(found, ["mood"])
+    rows = np.flatnonzero(found.split == 2)[:9]
+    want = []
+    for row in rows:
+        team = (found.rows.group == found.rows.group[row]) & (found.rows.checkpoint == found.rows.checkpoint[row])
+        same = int((target.values[team] == target.values[row]).sum())
+        want.append((same - 1) / (team.sum() - 1))
+    assert 0 < np.mean(want) < 1 and np.isclose(repeatable(target, rows, found.rows), np.mean(want))
 
 
 def test_quantiles_of_rollouts_are_cut_where_training_episodes_were(found) -> None:
