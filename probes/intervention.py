@@ -194,7 +194,7 @@ def see(
     lost = np.nan if target.kind == "real" else -1
     sound = ~played.failed
     obs, mask = (np.asarray(part) for part in (played.batch.obs, played.batch.mask))
-    beyond = ((obs < reach[0][None, None]) | (obs > reach[1][None, None])).any(-1)
+    beyond = np.any((obs < reach[0][None, None]) | (obs > reach[1][None, None]), axis=-1)
     return Seen(
         values=np.where(sound, values, lost),
         returns=float(played.returns[sound].mean()) if sound.any() else np.nan,

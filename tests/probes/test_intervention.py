@@ -9,7 +9,19 @@ import pytest
 from data_gen.trajectory import ActionSpec, Dataset, InputError, Labels, LabelSpec, Outcomes, TrajectoryBatch
 from probes.directions import probe_axes
 from probes.effect_rows import repeatable
-from probes.intervention import Arm, Behaviour, Intervention, Latents, Rollouts, arms, choose_targets, see, toward_of
+from probes.intervention import (
+    Arm,
+    Behaviour,
+    Intervention,
+    Latents,
+    Rollouts,
+    arms,
+    choose_targets,
+    n_arms,
+    observed_range,
+    see,
+    toward_of,
+)
 from probes.labels import make_targets, read_like
 from probes.pairs import Pairs, draw_pairs, ends_of
 from probes.probe import Probe
@@ -153,6 +165,7 @@ def test_every_arm_plays_the_latents_it_says_it_plays(found, latents) -> None:
     toward = toward_of(target, pairs, 2)
     axes = probe_axes(target, latents.omega, found.rows, found.split, PROBE)
     z = dict(arms(CONFIG, latents, target, pairs, axes, toward))
+    assert len(z) == n_arms(CONFIG)
     own, other = latents.omega[pairs.a], latents.omega[pairs.b]
     np.testing.assert_array_equal(z[Arm("interpolate", 0.0)], own)
     np.testing.assert_array_equal(z[Arm("interpolate", 1.0)], other)
@@ -185,6 +198,17 @@ def test_repeatable_is_the_share_of_the_teams_other_episodes(found) -> None:
         same = int((target.values[team] == target.values[row]).sum())
         want.append((same - 1) / (team.sum() - 1))
     assert 0 < np.mean(want) < 1 and np.isclose(repeatable(target, rows, found.rows), np.mean(want))
+
+
+def test_what_training_episodes_hold_is_their_real_steps_alone(found) -> None:
+    obs, mask = found.batch.obs.copy(), found.batch.mask.copy()
+    mask[3, 2:, 0] = False
+    obs[3, 2:, 0], obs[found.split == 2] = 1e3, -1e3
+    low, high = observed_range(found._replace(batch=found.batch._replace(obs=obs, mask=mask)))
+    training = np.where(mask[..., None], obs, np.nan)[found.split == 0]
+    np.testing.assert_array_equal(low, np.nanmin(training, (0, 1)))
+    np.testing.assert_array_equal(high, np.nanmax(training, (0, 1)))
+    assert np.abs([low, high]).max() < 10
 
 
 def test_quantiles_of_rollouts_are_cut_where_training_episodes_were(found) -> None:
