@@ -144,13 +144,16 @@ def _joined(linear: dict[str, Any] | None, kinds: dict[str, dict[str, Any]]) -> 
 
 
 def reading(linear: dict[str, Any], kinds: dict[str, dict[str, Any]]) -> str:
-    """What the intervals say of one label; a label is used where a swap beats both the own latent and its control."""
+    """What the intervals say of one label; a label is used where a swap beats both the own latent and its control.
+
+    A move along the probe's direction is weaker evidence: it may leave the latents that episodes have.
+    """
     swap = kinds["swap"]
-    decodable = linear["ci_low"] > linear["chance"]
+    known = "decodable" if linear["ci_low"] > linear["chance"] else "not decodable"
     if swap["ci_low"] > 0 and swap["minus_control_low"] > 0:
-        return "decodable and used" if decodable else "used, though the linear probe does not decode it"
+        return f"{known}, used"
+    if kinds["direction"]["minus_control_low"] > 0:
+        return f"{known}, used along the probe's direction alone"
     if kinds["swap_local"]["ci_low"] > 0:
-        why = "z_alpha acts it out, p(z_alpha | z_omega) does not pass it on"
-    else:
-        why = "the decoder does not act it out, even with the episodes' own z_alpha"
-    return f"decodable, not seen to be used: {why}" if decodable else f"neither: {why}"
+        return f"{known}, not seen to be used: lost in p(z_alpha | z_omega)"
+    return f"{known}, not seen to be used: the decoder does not act it out"

@@ -26,7 +26,7 @@ from probes.labels import make_targets, read_like
 from probes.pairs import Pairs, draw_pairs, ends_of
 from probes.probe import Probe
 from probes.table import probe_table
-from probes.used import check_interventions, decodable_and_used, intervene
+from probes.used import check_interventions, decodable_and_used, intervene, reading
 from tests.probes.planted import DA, DO, N, planted_data
 
 CONFIG = Intervention(labels=["side", "mood", "speed"], pairs=120, repeats=2, bootstrap=300)
@@ -108,7 +108,7 @@ def test_a_label_that_the_latent_sets_has_effect_one(tables) -> None:
     assert swap.reproduced == swap.changed == swap.possible == 1 and swap.changed_control == swap.stayed == 0
     assert swap.repeatable == 1  # the side is a training seed's
     assert (swap.n_pairs <= 120) and swap.n_rollouts == 240 and swap.n_groups == 12
-    assert row(tables[2], label="side").reading == "decodable and used"
+    assert row(tables[2], label="side").reading == "decodable, used"
 
 
 def test_a_label_that_is_in_the_latent_but_not_acted_out_is_decodable_and_not_used(tables) -> None:
@@ -117,7 +117,21 @@ def test_a_label_that_is_in_the_latent_but_not_acted_out_is_decodable_and_not_us
     assert abs(swap.reproduced - 1 / 3) < 0.12 and abs(swap.changed - 1 / 3) < 0.2
     both = row(tables[2], label="mood")
     assert both.decodable_low > 0.2 and both.along_low < 0 < both.along_high
-    assert both.reading.startswith("decodable, not seen to be used: the decoder does not act it out")
+    assert both.reading == "decodable, not seen to be used: the decoder does not act it out"
+
+
+def test_a_reading_follows_the_intervals() -> None:
+    linear = {"ci_low": 0.4, "chance": 0.3}
+    swap, up, down = {"ci_low": 0.1, "minus_control_low": 0.1}, {"minus_control_low": 0.1}, {"minus_control_low": -0.1}
+    for kinds, said in (
+        ((swap, down, -0.1), "decodable, used"),
+        ((swap | down, up, -0.1), "decodable, used along the probe's direction alone"),
+        ((swap | {"ci_low": -0.1}, down, 0.1), "decodable, not seen to be used: lost in p(z_alpha | z_omega)"),
+        ((swap | down, down, -0.1), "decodable, not seen to be used: the decoder does not act it out"),
+    ):
+        of_kind = {"swap": kinds[0], "direction": kinds[1], "swap_local": {"ci_low": kinds[2]}}
+        assert reading(linear, of_kind) == said
+        assert reading(linear | {"ci_low": 0.2}, of_kind) == f"not {said}"
 
 
 def test_a_number_moves_by_what_is_possible(tables, found) -> None:
