@@ -14,7 +14,7 @@ from data_gen.domains.mujoco import EngineChoice, MuJoCo
 from data_gen.keys import named_key
 from data_gen.learners.body_learner import team_of
 from data_gen.learners.ppo import PPO
-from data_gen.learners.rollout import act_scripted, perform, play
+from data_gen.learners.rollout import act_random, act_scripted, perform, play
 from data_gen.learners.segments import actions_of
 from data_gen.recording.body_world import RECORD, BodyWorld, episode_keys
 from data_gen.recording.plane_world import PlaneWorld
@@ -39,7 +39,7 @@ def test_a_given_policy_plays_what_the_domains_own_episodes_are(name: str) -> No
     """The policy looks an episode's recorded actions up: any shift in time or start would part the two."""
     domain = DOMAINS[name](DOMAIN_CONFIGS[name]())
     keys = jax.random.split(jax.random.key(5), 4)
-    want = jax.vmap(partial(play, domain, partial(act_scripted, domain)))(keys)
+    want = jax.jit(jax.vmap(partial(play, domain, partial(act_random, domain))))(keys)
     seen = []
 
     def act(obs: np.ndarray, t: int) -> np.ndarray:
@@ -55,7 +55,7 @@ def test_a_given_policy_plays_what_the_domains_own_episodes_are(name: str) -> No
 def test_a_policy_of_observations_plays_what_the_one_of_states_plays() -> None:
     world, keys = PlaneWorld(MEETING, PLANE), jax.random.split(jax.random.key(2), 5)
     played = world.rollout(to_goal, keys)
-    want = jax.vmap(partial(play, MEETING, partial(act_scripted, MEETING)))(keys)
+    want = jax.jit(jax.vmap(partial(play, MEETING, partial(act_scripted, MEETING))))(keys)
     np.testing.assert_allclose(played.batch.obs, want.obs, atol=1e-6)
     np.testing.assert_allclose(played.rewards, want.rewards)
     labels = label_rollouts(world, played)

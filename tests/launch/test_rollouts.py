@@ -60,7 +60,7 @@ def scripted():
 
 def test_a_scripted_decoder_plays_what_the_scripted_team_plays(scripted) -> None:
     behaviour = scripted.local(np.zeros((6, 2, 2), np.float32), 3)
-    want = jax.vmap(partial(play, MEETING, partial(act_scripted, MEETING)))(starts(6, 3))
+    want = jax.jit(jax.vmap(partial(play, MEETING, partial(act_scripted, MEETING))))(starts(6, 3))
     np.testing.assert_allclose(behaviour.batch.obs, want.obs, atol=1e-6)
     np.testing.assert_array_equal(behaviour.batch.actions, want.actions)
     np.testing.assert_allclose(behaviour.returns, np.asarray(want.rewards).mean(2).sum(1))
@@ -94,4 +94,5 @@ def test_a_models_own_draws_are_the_same_for_every_arm_of_a_seed() -> None:
     for row in (0, 2, 3):
         np.testing.assert_array_equal(one.batch.actions[row], changed.batch.actions[row])
     assert (one.batch.actions[1] != changed.batch.actions[1]).any()
-    assert len(np.unique(one.batch.actions)) > 5  # draws, not the mode of a policy that is nearly uniform
+    # Draws, anew at every step, of a policy that is nearly uniform.
+    assert len(np.unique(one.batch.actions)) > 5 and (np.ptp(one.batch.actions, axis=1) > 0).all()
