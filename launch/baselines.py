@@ -50,8 +50,9 @@ def flat_vae(run: Path, found: Dataset, seen: Dataset) -> Float[np.ndarray, "E B
         return None
     task = task._replace(model=replace(task.model, form=FLAT, local_sees_joint=True))
     with progress("flat VAE") as tell:
-        parts = [take(seen.batch, seen.rows_of(name)) for name in SPLITS[:2]]
-        fit(*parts, task, run / "flat", lambda row: tell(row["step"] / task.train.steps, describe(row)))
+        training, validation = (take(seen.batch, seen.rows_of(name)) for name in SPLITS[:2])
+        show = lambda row: tell(row["step"] / task.train.steps, describe(row))  # noqa: E731
+        fit(training, validation, task, run / "flat", show)
     return np.stack([load(place).embed(found.batch).omega_mean for place in folders(run / "flat", task.train)])
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from launch.log import NoLogger
 from launch.progress import progress
 from marl_vae.files import write_text
+from probes.concept_vectors import Concepts
 from probes.concepts import concept_tables
 from probes.figures_concepts import completeness_curves
 from probes.labels import make_targets
@@ -30,17 +31,17 @@ def deeper(cfg: Probe, run: Path, inputs: dict[str, Any], logger: NoLogger) -> N
         tables["label_efficiency"] = few
     if cfg.concepts:
         with progress("concepts"):
-            tables |= concepts(cfg, run, inputs)
+            tables |= concepts(cfg.concepts, cfg, run, inputs)
     for name, table in tables.items():
         write_text(run / f"{name}.csv", table.to_csv(index=False))
         logger.table(name, table)
 
 
-def concepts(cfg: Probe, run: Path, inputs: dict[str, Any]) -> dict[str, Any]:
+def concepts(how: Concepts, cfg: Probe, run: Path, inputs: dict[str, Any]) -> dict[str, Any]:
     """Concepts of the first encoder seed's z_omega, and the figure of completeness against their number."""
     rows, split = inputs["rows"], inputs["split"]
     found = concept_tables(
-        cfg.concepts,
+        how,
         cfg,
         z_omega=inputs["encoded"].z_omega[0],
         rows=rows,

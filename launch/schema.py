@@ -17,6 +17,7 @@ from marl_vae.objectives import OBJECTIVES
 from marl_vae.objectives.objective import check_form
 from marl_vae.schedule import Schedule
 from marl_vae.task import Train
+from probes.intervention import Intervention
 from probes.probe import Probe
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
@@ -109,6 +110,15 @@ class Study:
 
 
 @dataclass
+class Intervening:
+    """`run` is the folder of a trained and probed run, whose data a simulator here made."""
+
+    run: str = MISSING
+    intervention: Intervention = field(default_factory=Intervention)
+    logger: Logging = field(default_factory=Logging)
+
+
+@dataclass
 class Pipeline(Training, Generate):
     """Generate, train and probe in one run."""
 
@@ -119,6 +129,7 @@ SCHEMAS = {
     "generate": Generate,
     "train": Training,
     "probe": Probing,
+    "intervene": Intervening,
     "generalise": Generalising,
     "study": Study,
     "pipeline": Pipeline,

@@ -59,7 +59,7 @@ class Part:
             self.steps.once(["score on validation groups", str(run)], lambda run=run, made=made: self.score(run, made))
             table = pd.read_csv(made)
             rows.append(
-                {"arm": arm, "overrides": " ".join(overrides), **mean_skill(table), **summary_of(read_usage(run))}
+                {"arm": arm, "overrides": " ".join(overrides), **mean_skill(table), **summary_of(read_usage(run)._asdict())}
             )
         return pd.DataFrame(rows)
 
@@ -82,7 +82,7 @@ class Part:
             run = self.train(f"schedule/{name}", *best, *overrides, f"train.seeds={self.cfg.seeds}")
             self.steps.launch("probe", f"run={run}", self.probing, "probe.probes=[linear]", "probe.permutations=0")
             skill = mean_skill(pd.read_csv(run / "probes.csv"))
-            rows += [{"schedule": name, **skill, **summary_of(read_usage(place))} for place in folders_of(run)]
+            rows += [{"schedule": name, **skill, **summary_of(read_usage(place)._asdict())} for place in folders_of(run)]
         return pd.DataFrame(rows)
 
     def carried(self, best: list[str]) -> pd.DataFrame:

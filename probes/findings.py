@@ -44,10 +44,10 @@ def _cells(row: Row, best: float) -> list[str]:
     name = row["features"] + " *" * int(row["value"] == best) + " !" * int(row["zw_minus_high"] < 0)
     return [
         name,
-        _ranged(row["value"], row["ci_low"], row["ci_high"]),
-        _ranged(row["zw_minus_this"], row["zw_minus_low"], row["zw_minus_high"], sign="+"),
-        *(_number(row[column]) for column in ("chance", "control")),
-        _number(row["selectivity"], sign="+"),
+        ranged(row["value"], row["ci_low"], row["ci_high"]),
+        ranged(row["zw_minus_this"], row["zw_minus_low"], row["zw_minus_high"], sign="+"),
+        *(number(row[column]) for column in ("chance", "control")),
+        number(row["selectivity"], sign="+"),
     ]
 
 
@@ -75,8 +75,8 @@ def _sentence(label: str, probe: str, block: list[Row]) -> str:
     own = next(row for row in block if row["features"] == "z_omega")
     if math.isnan(own["value"]):
         return f"{label}: {own['note']}."
-    value = _ranged(own["value"], own["ci_low"], own["ci_high"])
-    said = [f"{label} ({probe}): z_omega {value}, chance {_number(own['chance'])}"]
+    value = ranged(own["value"], own["ci_low"], own["ci_high"])
+    said = [f"{label} ({probe}): z_omega {value}, chance {number(own['chance'])}"]
     said += _confounded(label, own) if label in CONFOUNDS else _compared(own, block)
     if own["note"]:
         said.append(f"note: {own['note']}")
@@ -97,13 +97,13 @@ def _compared(own: Row, block: list[Row]) -> list[str]:
     if controlled and not own["minus_control_low"] > 0:
         said.append("NOT told apart from its negative control")
     if better:
-        said.append("better than z_omega: " + _listed([f"{r['features']} ({_number(r['value'])})" for r in better]))
+        said.append("better than z_omega: " + _listed([f"{r['features']} ({number(r['value'])})" for r in better]))
     if level:
         said.append(f"no clear difference from {_listed(level)}")
     if not math.isnan(own["selectivity"]):
-        said.append(f"selectivity {_number(own['selectivity'], sign='+')}")
+        said.append(f"selectivity {number(own['selectivity'], sign='+')}")
     if not math.isnan(own["of_ceiling"]):
-        said.append(f"{_number(own['of_ceiling'])} of the supervised ceiling's skill above chance")
+        said.append(f"{number(own['of_ceiling'])} of the supervised ceiling's skill above chance")
     return said
 
 
@@ -124,7 +124,7 @@ def _listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
 
 
-def _number(value: float, sign: str = "") -> str:
+def number(value: float, sign: str = "") -> str:
     """Two decimals without the leading zero; empty where there is no number."""
     if math.isnan(value):
         return ""
@@ -132,7 +132,7 @@ def _number(value: float, sign: str = "") -> str:
     return text.replace("0.", ".", 1) if abs(value) < 0.995 else text
 
 
-def _ranged(value: float, low: float, high: float, sign: str = "") -> str:
+def ranged(value: float, low: float, high: float, sign: str = "") -> str:
     if math.isnan(value):
         return ""
-    return f"{_number(value, sign)} [{_number(low, sign)}, {_number(high, sign)}]"
+    return f"{number(value, sign)} [{number(low, sign)}, {number(high, sign)}]"

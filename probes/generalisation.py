@@ -14,6 +14,7 @@ from jaxtyping import Float, Int32
 from data_gen.trajectory import SPLITS, FeatureMask, Features, Labels, LabelSpec, RowIndex, TrajectoryBatch
 from probes.bootstrap import draw_weights, interval_of, sample
 from probes.features import Encoded
+from probes.findings import ranged
 from probes.jobs import silent
 from probes.labels import check_names
 from probes.probe import Probe
@@ -73,7 +74,7 @@ def generalisation_table(
         )
         frames.append(table.assign(scored_on=name)[table.level != "confound"])
         frames.append(pd.DataFrame.from_records(bound_records(config, name, tested(other))))
-    return pd.concat(frames, ignore_index=True)[COLUMNS]
+    return pd.DataFrame(pd.concat(frames, ignore_index=True), columns=COLUMNS)
 
 
 def with_labels(found: Evidence, names: list[str]) -> Evidence:
@@ -95,7 +96,6 @@ def joined(known: Evidence, other: Evidence) -> Evidence:
     """What probes are fitted and chosen on, from `known`, with the other's test episodes."""
     first = chosen(known, known.split != SPLITS.index("test"))
     second = tested(other)
-    parts = zip(first.encoded[:3], second.encoded[:3], strict=True)
     return Evidence(
         batch=TrajectoryBatch(*map(_concatenated, first.batch, second.batch)),
         rows=RowIndex(*map(_concatenated, first.rows, second.rows)),
@@ -106,7 +106,11 @@ def joined(known: Evidence, other: Evidence) -> Evidence:
             }
         ),
         hand=first.hand._replace(values=_concatenated(first.hand.values, second.hand.values)),
-        encoded=Encoded(*(np.concatenate(part, axis=1) for part in parts)),
+        encoded=Encoded(
+            z_omega=np.concatenate([first.encoded.z_omega, second.encoded.z_omega], axis=1),
+            z_alpha=np.concatenate([first.encoded.z_alpha, second.encoded.z_alpha], axis=1),
+            random_encoder=np.concatenate([first.encoded.random_encoder, second.encoded.random_encoder], axis=1),
+        ),
         bound=np.concatenate([first.bound, second.bound], axis=1),
         latent_free=_concatenated(first.latent_free, second.latent_free),
     )
@@ -156,13 +160,11 @@ def format_generalisation(table: pd.DataFrame) -> str:
     """Linear probes of z_omega and the bound, one line each, a column for each set of test episodes."""
     shown = table[((table.features == "z_omega") & (table.probe == "linear")) | (table.features == "model")]
     lines = [f"{'':24}" + "".join(f"{name:>26}" for name in shown.scored_on.unique())]
+    names = list(dict.fromkeys(shown.scored_on))
     for label, rows in shown.groupby("label", sort=False):
-        cells = rows.set_index("scored_on").reindex(shown.scored_on.unique())
-        told = [
-            f"{row.value:.2f} [{row.ci_low:.2f}, {row.ci_high:.2f}]" if row.value == row.value else "not evaluated"
-            for row in cells.itertuples()
-        ]
-        lines.append(f"{label:24}" + "".join(f"{cell:>26}" for cell in told))
+        own = {row["scored_on"]: row for row in rows.to_dict("records")}
+        told = [ranged(*(own[name][key] for key in ("value", "ci_low", "ci_high"))) if name in own else "" for name in names]
+        lines.append(f"{label:24}" + "".join(f"{cell or 'not evaluated':>26}" for cell in told))
     return "\n".join(lines)
 
 

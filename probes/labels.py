@@ -147,12 +147,38 @@ def _read(spec: LabelSpec, name: str, column: np.ndarray, split: np.ndarray) -> 
     column = np.where(keep, column, 0).astype(float)
     if spec.kind == "real":
         return column, keep, note
-    edges = quantile_edges(column[keep & (split == SPLITS.index("train"))], spec.bins)
+    edges = _training_edges(spec, column, split, keep)
     if len(edges) < spec.bins - 1:
         note = "; ".join(
             part for part in (note, f"quantile edges coincide: {len(edges)} of {spec.bins - 1} differ") if part
         )
     return np.searchsorted(edges, column, side="right"), keep, note
+
+
+def _training_edges(spec: LabelSpec, column: np.ndarray, split: np.ndarray, keep: np.ndarray) -> np.ndarray:
+    return quantile_edges(column[keep & (split == SPLITS.index("train"))].astype(float), spec.bins)
+
+
+def read_like(target: Target, stored: Labels, split: Int32[np.ndarray, " B"], fresh: Labels) -> Num[np.ndarray, " P"]:
+    """A target's values of other episodes than the stored ones, on the target's own scale.
+
+    Classes have the target's numbers, and -1 is a class that it has not. Quantiles are cut at the edges of the stored
+    training episodes. Numbers may be NaN.
+    """
+    spec = next(spec for spec in stored.specs if spec.name == target.label)
+    known, column = (_column_of(target, labels.values[spec.source]) for labels in (stored, fresh))
+    if spec.kind == "real":
+        return column.astype(float)
+    if spec.kind == "quantile":
+        edges = _training_edges(spec, known, split, np.isfinite(known))
+        column = np.where(np.isfinite(column), np.searchsorted(edges, column.astype(float), side="right"), -1)
+    numbers = {name: number for number, name in enumerate(target.classes)}
+    return np.array([numbers.get(_class_name(spec, code), -1) for code in column.astype(int).tolist()])
+
+
+def _column_of(target: Target, values: np.ndarray) -> np.ndarray:
+    """The values of a label, or those of the agent whose label the target is."""
+    return values if values.ndim == 1 else values[:, int(target.name.removeprefix(f"{target.label}_"))]
 
 
 def quantile_edges(values: Float[np.ndarray, " n"], bins: int) -> Float[np.ndarray, " E"]:
@@ -201,7 +227,7 @@ def _dropped(dropped: list[str]) -> str:
 
 
 def _class_name(spec: LabelSpec, code: int) -> str:
-    return spec.classes[code] if code < len(spec.classes) else str(code)
+    return spec.classes[code] if 0 <= code < len(spec.classes) else str(code)
 
 
 def _real_target(

@@ -151,9 +151,26 @@ def predict(
             values = mean + scale * family.regressor(x_fit, (y_fit - mean) / scale, strength, config).predict(x_score)
             classes, probabilities = np.zeros(0, int), np.zeros((len(x_score), 0))
     # The MLP's number of steps is part of what it is, so only the linear probe can fail to converge.
-    stopped = any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
-    converged = probe != "linear" or not stopped
+    converged = probe != "linear" or not _stopped(caught)
     return Prediction(np.asarray(values), converged, np.asarray(classes), np.asarray(probabilities))
+
+
+def linear_weights(
+    kind: str, x_fit: Float[np.ndarray, "n F"], y_fit: Num[np.ndarray, " n"], strength: float, config: Probe
+) -> tuple[Float[np.ndarray, "K F"], bool]:
+    """The weights of the linear probe that `predict` fits, and whether it converged: a row a class, or one a number."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        if kind == "class":
+            weights = np.atleast_2d(_logistic(x_fit, y_fit, strength, config, True).coef_)
+            weights = np.concatenate([-weights, weights]) if len(weights) == 1 else weights
+        else:
+            weights = np.atleast_2d(_ridge(x_fit, (y_fit - y_fit.mean()) / y_fit.std(), strength, config).coef_)
+    return weights, not _stopped(caught)
+
+
+def _stopped(caught: list[warnings.WarningMessage]) -> bool:
+    return any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
 
 
 def _logistic(x_fit, y_fit, strength: float, config: Probe, balanced: bool) -> LogisticRegression:

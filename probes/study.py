@@ -1,5 +1,7 @@
 """The study's tables and what they say, from the tables of its runs."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from jaxtyping import Int32
@@ -28,7 +30,7 @@ def mean_skill(table: pd.DataFrame) -> dict[str, float]:
     return {"mean_skill": float(skill.mean()), **dict(zip(rows.label, skill.astype(float), strict=True))}
 
 
-def summary_of(usage: dict) -> dict:
+def summary_of(usage: dict[str, Any]) -> dict[str, Any]:
     """What the study shows of usage.json."""
     return {name: usage[name] for name in USAGE}
 
@@ -71,7 +73,7 @@ def bars(probes: pd.DataFrame, labels: list[str]) -> pd.DataFrame:
 
 def reached(bar: pd.DataFrame, column: str) -> str:
     """How many labels meet a bar, and whether two thirds do."""
-    met, n = int(bar[column].fillna(False).astype(bool).sum()), len(bar)
+    met, n = sum(value is True for value in bar[column].tolist()), len(bar)
     return f"{met} of {n} labels" + (" (reached)" if met >= SHARE * n else " (not reached)")
 
 

@@ -71,7 +71,7 @@ def sections(found: dict[str, pd.DataFrame], labels: list[str]) -> list[str]:
     parts += [EVERY, markdown(by_features(found["probes"], labels))]
     if len(found["schedules"]):
         of_seeds = found["schedules"].drop(columns="verdict")
-        n = int(of_seeds.groupby("schedule").size().max())
+        n = of_seeds.schedule.tolist().count(of_seeds.schedule.iloc[0])
         parts += [SCHEDULES.format(n=n, verdict=schedule_verdict(of_seeds)), markdown(spread_of(of_seeds, "schedule"))]
     parts += [USED, markdown(found["decodable_and_used"])]
     parts += [CONCEPTS, markdown(found["concepts"])]
@@ -94,7 +94,9 @@ def spread_of(table: pd.DataFrame, by: str) -> pd.DataFrame:
     """Mean (standard deviation) of every column over the rows of each group."""
     names = list(dict.fromkeys(table[by]))
     of_each = [table[table[by] == name].drop(columns=by) for name in names]
-    told = {column: [f"{rows[column].mean():.2f} ({rows[column].std():.2f})" for rows in of_each] for column in of_each[0]}
+    told = {
+        column: [f"{rows[column].mean():.2f} ({rows[column].std():.2f})" for rows in of_each] for column in of_each[0]
+    }
     return pd.DataFrame({by: names, **told})
 
 

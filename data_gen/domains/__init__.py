@@ -19,6 +19,8 @@ DOMAIN_LABELS = {
     "mujoco": ("speed_class", "energy_class", "limb", "energy_share"),
 }
 COMMON_LABELS = ("return_class", "progress")
+# Labels of the training run that an episode belongs to: an episode played by anyone else has none.
+RUN_LABELS = ("progress", "convention")
 
 
 def label_names(config: Any) -> list[str]:

@@ -20,6 +20,7 @@ from data_gen.engines.scenarios import Scenario, without
 from data_gen.learners.moments import ObsScale, scaled
 from data_gen.learners.policy import DISTRIBUTIONS, Params, head_of
 from data_gen.learners.ppo import by_learner, inputs_of, real_head
+from data_gen.learners.rollout import Policy
 from data_gen.trajectory import AnyArray
 
 KIND = "continuous"
@@ -138,9 +139,13 @@ def begin(scene: Scene, keys: Key[Array, "S E"], t: Any) -> Now:
 
 
 def turn(scene: Scene, team: Team, now: Now, t: Any) -> tuple[Now, Turn]:
-    """One action of every agent; then new episodes where one ended."""
+    """One action of every agent by the team's policies; then new episodes where one ended."""
+    return move(scene, team.keys, now, actions_of(scene, team, now.obs, t), t)
+
+
+def move(scene: Scene, keys: Key[Array, "S E"], now: Now, actions: AnyArray, t: Any) -> tuple[Now, Turn]:
+    """One step under the given actions; then new episodes where one ended."""
     xp = scene.engine.xp
-    actions = actions_of(scene, team, now.obs, t)
     running, outcome = environments.step(scene.scenario, scene.engine, scene.horizon, now.running, actions)
     ended = outcome.terminated | outcome.truncated | outcome.broken
     total = now.total + outcome.rewards[:, 0].astype(xp.float32)
@@ -158,7 +163,7 @@ def turn(scene: Scene, team: Team, now: Now, t: Any) -> tuple[Now, Turn]:
     )
     obs = outcome.obs
     if not on_host(scene) or xp.any(ended):
-        states = starts(scene, team.keys, t)
+        states = starts(scene, keys, t)
         running, obs = environments.restart(scene.scenario, scene.engine, running, ended, states)
     return Now(running=running, obs=obs, total=xp.where(ended, xp.float32(0), total)), step
 
@@ -173,3 +178,14 @@ def play(scene: Scene, team: Team, now: Now, first: Any, length: int) -> tuple[N
         now, one = turn(scene, team, now, np.int32(first + t))
         turns.append(one)
     return now, Turn(*(np.stack(field) for field in zip(*turns, strict=True)))
+
+
+def perform(scene: Scene, act: Policy, keys: Key[Array, "S E"]) -> Turn:
+    """Episodes from their start under a policy that acts on the host; Turn's fields gain a leading axis T."""
+    step = partial(move, scene) if on_host(scene) else jax.jit(partial(move, scene))
+    now, turns = begin(scene, keys, np.int32(-1)), []
+    for t in range(scene.horizon):
+        actions = act(np.asarray(now.obs, np.float32), t)
+        now, one = step(keys, now, scene.engine.xp.asarray(actions), np.int32(t))
+        turns.append(one)
+    return Turn(*(np.stack(field) for field in zip(*turns, strict=True)))

@@ -27,7 +27,8 @@ from data_gen.learners.body_learner import (
 )
 from data_gen.learners.learner import Progress
 from data_gen.learners.ppo import PPO
-from data_gen.learners.segments import KIND, Scene, Team, Turn, begin, make_scene, on_host, play
+from data_gen.learners.rollout import Policy
+from data_gen.learners.segments import KIND, Scene, Team, Turn, begin, make_scene, on_host, perform, play
 from data_gen.recording.world import Played
 from data_gen.storage.feature_mask import feature_mask_json
 from data_gen.trajectory import ActionSpec, FeatureMask, Features, Labels, RowIndex, TrajectoryBatch
@@ -95,7 +96,11 @@ class BodyWorld:
     ) -> Played:
         team = team_of(self.ppo.sharing, state)._replace(keys=episode_keys(key, seeds, checkpoint, episodes))
         turns = self.program(RECORD, team.keys.size)(team)
-        return played(Turn(*(np.moveaxis(np.asarray(field), 0, 1) for field in turns)))
+        return played(by_episode(turns))
+
+    def rollout(self, act: Policy, keys: Key[Array, " B"]) -> Played:
+        scene = self.scene(RECORD, len(keys))
+        return played(by_episode(perform(scene, act, keys[None])))
 
     def describe(self, played: Played, rows: RowIndex) -> tuple[Labels, Features]:
         labels = measure(self.scenario, played.batch, played.measured["speed"])
@@ -147,6 +152,11 @@ def episodes_program(scene: Scene, ppo: PPO) -> Callable[[Team], Turn]:
 
 
 PROGRAMS = {LEARN: update_program, RECORD: episodes_program}
+
+
+def by_episode(turns: Turn) -> Turn:
+    """[T, A, …] to [A, T, …]."""
+    return Turn(*(np.moveaxis(np.asarray(field), 0, 1) for field in turns))
 
 
 def played(turns: Turn) -> Played:

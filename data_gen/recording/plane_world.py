@@ -16,7 +16,7 @@ from data_gen.domains.domain import Domain
 from data_gen.keys import episode_key, named_key
 from data_gen.learners.learner import Progress, act_policy, check_fit, init_seeds, train_seeds
 from data_gen.learners.ppo import PPO, LearnerState
-from data_gen.learners.rollout import Episode, act_random, act_scripted, play, team_return
+from data_gen.learners.rollout import Episode, Policy, act_random, act_scripted, perform, play, team_return
 from data_gen.recording.world import Played
 from data_gen.trajectory import Features, Labels, RowIndex, TrajectoryBatch
 
@@ -53,13 +53,22 @@ class PlaneWorld:
     ) -> Played:
         where = (seeds, checkpoint)
         found = record(self.domain, self.ppo.sharing, state.params["actor"], key, where, episodes)
-        obs, actions, rewards, _ = (np.asarray(x).reshape(-1, *x.shape[2:]) for x in found)
-        actions = actions.astype(np.float32 if self.action.kind == "continuous" else np.int32)
-        mask = np.ones(obs.shape[:3], bool)
+        return self.played(Episode(*(np.asarray(x).reshape(-1, *x.shape[2:]) for x in found)))
+
+    def rollout(self, act: Policy, keys: Key[Array, " B"]) -> Played:
+        return self.played(perform(self.domain, act, keys))
+
+    def played(self, found: Episode) -> Played:
+        """Episodes [B, T, …] as recording keeps them."""
+        obs, actions, rewards, _ = (np.asarray(x) for x in found)
         cut = np.zeros(obs.shape[:2], bool)
         cut[:, -1] = True
         return Played(
-            batch=TrajectoryBatch(obs=obs, actions=actions, mask=mask),
+            batch=TrajectoryBatch(
+                obs=obs,
+                actions=actions.astype(np.float32 if self.action.kind == "continuous" else np.int32),
+                mask=np.ones(obs.shape[:3], bool),
+            ),
             rewards=rewards,
             terminated=np.zeros_like(cut),
             truncated=cut,

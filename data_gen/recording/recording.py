@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from data_gen.domains import RUN_LABELS
 from data_gen.keys import named_key
 from data_gen.learners.learner import Progress
 from data_gen.learners.ppo import PPO
@@ -144,6 +145,19 @@ def label_episodes(of_domain: Labels, rewards: np.ndarray, rows: RowIndex, n_che
         LabelSpec("progress", "progress", "class", classes=tuple(f"checkpoint {k}" for k in range(n_checkpoints))),
     )
     return Labels(values=values | of_domain.values, specs=specs[:1] + of_domain.specs + specs[1:])
+
+
+def of_episodes(labels: Labels) -> Labels:
+    """Without the labels of the training run, which an episode that was played by another policy does not have."""
+    specs = tuple(spec for spec in labels.specs if spec.name not in RUN_LABELS)
+    return Labels(values={spec.source: labels.values[spec.source] for spec in specs}, specs=specs)
+
+
+def label_rollouts(world: World, played: Played) -> Labels:
+    """The labels of episodes that a given policy played, measured as recorded ones are."""
+    none = np.zeros(len(played.failed), np.int32)
+    rows = RowIndex(episode=np.arange(len(none), dtype=np.int32), group=none, checkpoint=none, t0=none)
+    return of_episodes(label_episodes(world.describe(played, rows)[0], played.rewards, rows, 1))
 
 
 def failures(played: Played, rows: RowIndex, history: Progress, seeds: range, n_episodes: int) -> list[str]:

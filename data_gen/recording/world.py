@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Float32, Int32, Key
 
 from data_gen.learners.learner import Progress
 from data_gen.learners.ppo import PPO
+from data_gen.learners.rollout import Policy
 from data_gen.trajectory import ActionSpec, Features, Labels, RowIndex, TrajectoryBatch
 
 
@@ -55,6 +56,10 @@ class World(Protocol):
         self, state: Any, key: Key[Array, ""], seeds: Int32[Array, " S"], checkpoint: Int32[Array, ""], episodes: int
     ) -> Played:
         """`episodes` of every seed with its policies as they are; `key` is the whole data set's."""
+        ...
+
+    def rollout(self, act: Policy, keys: Key[Array, " B"]) -> Played:
+        """One episode a key under a policy from elsewhere; equal keys give equal starts, whatever acts."""
         ...
 
     def describe(self, played: Played, rows: RowIndex) -> tuple[Labels, Features]:

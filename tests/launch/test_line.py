@@ -199,3 +199,33 @@ def test_another_data_set_is_refused_by_a_trained_model(line: Path, tmp_path: Pa
     shutil.rmtree(tmp_path / "first" / "data")
     shutil.move(tmp_path / "other" / "data", tmp_path / "first" / "data")
     assert run("probe", f"run={tmp_path / 'first'}") == 2
+
+
+def test_interventions_stand_beside_the_probes(line: Path, tmp_path: Path, capsys) -> None:
+    shutil.copytree(line, tmp_path / "first")
+    small = [f"run={tmp_path / 'first'}", "intervention.pairs=6", "intervention.repeats=1"]
+    assert run("intervene", *small, "intervention.labels=[return_class]") == 0
+    told = capsys.readouterr().out
+    assert "Decodable, and used by the model" in told and "return_class: swapping z_omega has an effect of" in told
+    effects = pd.read_csv(tmp_path / "first" / "interventions.csv")
+    assert list(effects.kind) == ["swap", "swap_local", "interpolate", "direction"]
+    joined = pd.read_csv(tmp_path / "first" / "decodable_and_used.csv")
+    probes = pd.read_csv(line / "probes.csv")
+    linear = probes[(probes.label == "return_class") & (probes.features == "z_omega")].iloc[0]
+    assert np.isclose(joined.decodable[0], linear.value - linear.chance) and joined.used[0] == effects.effect[0]
+    assert (tmp_path / "first" / "interventions.png").stat().st_size > 1000
+    before = files(tmp_path / "first")
+    assert run("intervene", *small, "intervention.labels=[return_class]") == 0
+    assert files(tmp_path / "first") == before
+    for wrong, said in (
+        ("intervention.labels=[progress]", "a rollout of this domain has no label 'progress'"),
+        ("intervention.labels=[dispersion_class]", "probes.csv has no linear probe of z_omega for dispersion_class"),
+        ("intervention.checkpoints=[7]", "no checkpoint 7"),
+        ("intervention.pairs=0", "intervention.pairs is 0"),
+    ):
+        assert run("intervene", *small[:1], wrong) == 2
+        assert said in capsys.readouterr().err
+    (tmp_path / "first" / "probes.csv").unlink()
+    assert run("intervene", *small) == 2 and "Run launch.probe" in capsys.readouterr().err
+    shutil.rmtree(tmp_path / "first" / "embeddings")
+    assert run("intervene", *small) == 2 and "embeddings" in capsys.readouterr().err

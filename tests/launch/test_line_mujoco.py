@@ -1,5 +1,6 @@
 """The whole line on a body, small: agents of different widths, episodes that end by a fall, films or why not."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +65,17 @@ def test_the_report_shows_films_or_says_why_not(line: Path) -> None:
         assert "Nothing was rendered" in page and not films.exists()
     else:
         assert films.stat().st_size > 10_000 and "Limbs have the colour of the agent" in page
+
+
+@pytest.mark.slow
+def test_a_body_is_rolled_out_under_other_latents(line: Path, tmp_path: Path) -> None:
+    shutil.copytree(line, tmp_path / "first")
+    labels = "intervention.labels=[speed_class,energy_share_0]"
+    assert run("intervene", f"run={tmp_path / 'first'}", labels, "intervention.pairs=5", "intervention.repeats=2") == 0
+    effects = pd.read_csv(tmp_path / "first" / "interventions.csv").set_index(["label", "kind"])
+    assert len(effects) == 8 and effects.effect.notna().all() and (effects.n_rollouts == 10).all()
+    assert (effects.failed < 0.2).all() and effects.return_before.between(-200, 200).all()
+    assert effects.possible[("energy_share_0", "swap")] > 1
 
 
 def test_an_interrupted_recording_goes_on_and_ends_in_the_same_bytes(line: Path, tmp_path: Path) -> None:
