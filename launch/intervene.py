@@ -30,7 +30,8 @@ from probes.used import check_interventions, decodable_and_used, intervene
 def read_probes(run: Path) -> tuple[pd.DataFrame, Probe]:
     """The run's probe table, and the settings that it was made with; InputError where it has none."""
     try:
-        return pd.read_csv(run / "probes.csv"), Probe(**yaml.safe_load((run / "probe.yaml").read_text()) | {"concepts": None})
+        settings = yaml.safe_load((run / "probe.yaml").read_text())
+        return pd.read_csv(run / "probes.csv"), Probe(**settings | {"concepts": None})
     except FileNotFoundError:
         raise InputError(f"{run} has no probe table to compare with. Run launch.probe run={run} first.") from None
 

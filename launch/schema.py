@@ -88,11 +88,18 @@ class Generalising:
 
 @dataclass
 class StudyDomain:
-    """Overrides of `launch.generate` (`data`, and `other` for the other kind of action) and of every training."""
+    """Overrides of `launch.generate` (`data`, and `other` for the other kind of action) and of every training.
+
+    `labels` are probed, `intervened` tried in the simulator; `arms` of the search and `schedules` are names, all arms
+    where none is given.
+    """
 
     data: list[str] = MISSING
     labels: list[str] = MISSING
+    intervened: list[str] = MISSING
     hold_out: list[int] = MISSING
+    arms: list[str] = field(default_factory=list)
+    schedules: list[str] = field(default_factory=list)
     train: list[str] = field(default_factory=list)
     other: list[str] = field(default_factory=list)
 

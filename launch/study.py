@@ -16,7 +16,8 @@ def main(cfg: Study) -> None:
     with claim(root, {"study": cfg}, {"train": 0, "encoders": cfg.seeds}):
         steps = Steps(root / "steps")
         tables = {name: Part(cfg, name, steps).run() for name in cfg.domains}
-        write_study(Path(cfg.docs), tables, {name: own.labels for name, own in cfg.domains.items()}, steps.times(), cfg.seeds)
+        labels = {name: own.labels for name, own in cfg.domains.items()}
+        write_study(Path(cfg.docs), tables, labels, steps.times(), cfg.seeds)
     print(f"study {Path(cfg.docs) / 'study.md'}")
 
 

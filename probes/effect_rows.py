@@ -13,8 +13,8 @@ from probes.controls import generator
 from probes.effects import Estimate, correlation, estimate, slopes
 from probes.intervention import BASE, OWN_LOCAL, SAME, SWAP, SWAP_LOCAL, Arm, Intervention, Seen, Trial
 from probes.labels import Target
+from probes.rows import FEW_GROUPS
 from probes.scores import draw_groups
-from probes.table import FEW_GROUPS
 
 COLUMNS = (
     "label level kind effect ci_low ci_high control minus_control minus_control_low minus_control_high possible "

@@ -37,7 +37,7 @@ def pair_weights(draws: Float[np.ndarray, "D G"], ends: list[Int[np.ndarray, " R
 def estimate(
     values: Float[np.ndarray, " R"], ends: list[Int[np.ndarray, " R"]], draws: Float[np.ndarray, "D G"]
 ) -> Estimate:
-    """The mean of the values that are there (NaN is not), with the percentile interval over the draws of the groups."""
+    """The mean of the values that are there (NaN is not), with an interval (`scores.interval`) over the draws of the groups."""
     there = np.isfinite(values)
     if not there.any():
         return NOTHING
@@ -46,7 +46,7 @@ def estimate(
     means = np.divide(weights @ values[there], total, out=np.full(len(total), np.nan), where=total > 0)
     if not np.isfinite(means).any():
         return Estimate(float(values[there].mean()), np.nan, np.nan)
-    return Estimate(float(values[there].mean()), *interval(means))
+    return Estimate(float(values[there].mean()), *interval(means, draws.shape[1]))
 
 
 def slopes(outcomes: Float[np.ndarray, "S R"], at: list[float]) -> Float[np.ndarray, " R"]:

@@ -22,6 +22,7 @@ from probes.scores import Sums
 from probes.table import probe_table
 
 KNOWN = "test groups"
+NOTHING = dict.fromkeys(("value", "ci_low", "ci_high"), np.nan)
 COLUMNS = (
     "scored_on label features probe metric value ci_low ci_high chance "
     "zw_minus_this zw_minus_low zw_minus_high n_groups n_rows note"
@@ -162,8 +163,9 @@ def format_generalisation(table: pd.DataFrame) -> str:
     lines = [f"{'':24}" + "".join(f"{name:>26}" for name in shown.scored_on.unique())]
     names = list(dict.fromkeys(shown.scored_on))
     for label, rows in shown.groupby("label", sort=False):
-        own = {row["scored_on"]: row for row in rows.to_dict("records")}
-        told = [ranged(*(own[name][key] for key in ("value", "ci_low", "ci_high"))) if name in own else "" for name in names]
+        own = {row["scored_on"]: row for row in pd.DataFrame(rows).to_dict("records")}
+        cells = [own.get(name, NOTHING) for name in names]
+        told = [ranged(*(cell[key] for key in NOTHING)) for cell in cells]
         lines.append(f"{label:24}" + "".join(f"{cell or 'not evaluated':>26}" for cell in told))
     return "\n".join(lines)
 
