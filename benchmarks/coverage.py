@@ -68,7 +68,7 @@ def features_and_label(law: Law, rng: np.random.Generator, group: np.ndarray) ->
     drawn = rng.integers(0, CLASSES, size) if law.kind == "class" else rng.normal(size=size)
     y = (drawn[group] if law.constant else drawn)[:, 0]
     x = rng.normal(size=(n_groups, WIDTH))[group] + rng.normal(size=(n, WIDTH))
-    told = np.eye(WIDTH)[y] if law.kind == "class" else y[:, None] * np.eye(WIDTH)[0]
+    told = np.eye(WIDTH)[y.astype(int)] if law.kind == "class" else y[:, None] * np.eye(WIDTH)[0]
     return x + law.signal * told, y
 
 
