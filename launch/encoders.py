@@ -15,9 +15,8 @@ def folders_of(run: Path) -> list[Path]:
     return [run, *sorted(run.glob("seed_*"))]
 
 
-def encoded_of(run: Path, batch: TrajectoryBatch, seed: int) -> Encoded:
-    """The embeddings of every encoder seed, and of as many encoders that were never trained."""
-    folders = folders_of(run)
+def encoded_of(folders: list[Path], batch: TrajectoryBatch, seed: int) -> Encoded:
+    """The embeddings in these folders, one an encoder seed, and of as many encoders that were never trained."""
     latents = [read_group(folder / "embeddings")[0] for folder in folders]
     untrained = [load_untrained(folder, seed=seed + i).embed(batch).omega_mean for i, folder in enumerate(folders)]
     return Encoded(

@@ -11,7 +11,7 @@ from data_gen.trajectory import seen_rows, select
 from launch.baselines import ceiling_of, flat_vae
 from launch.data import hold_out_of, inputs_of
 from launch.deeper import DEEPER, deeper
-from launch.encoders import encoded_of
+from launch.encoders import encoded_of, folders_of
 from launch.entry import enter
 from launch.log import NoLogger, logging_to
 from launch.progress import progress
@@ -38,7 +38,7 @@ def probe(cfg: Probe, run: Path, logger: NoLogger) -> None:
     write_text(run / "probe.yaml", yaml.safe_dump(asdict(cfg), sort_keys=False))
     found, cache = read_dataset(data_of(run)), run / "probe_cache"
     rows = seen_rows(found, hold_out_of(run))
-    seen, encoded = select(found, rows), encoded_of(run, found.batch, cfg.seed)
+    seen, encoded = select(found, rows), encoded_of(folders_of(run), found.batch, cfg.seed)
     if cfg.flat_vae:
         encoded = encoded._replace(flat_vae=flat_vae(run, found, seen))
     inputs = {**inputs_of(seen), "encoded": encoded.take(rows), "cache": cache}

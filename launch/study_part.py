@@ -73,10 +73,10 @@ class Part:
     def score(self, place: Path, part: str, made: Path) -> None:
         """Linear probes of one encoder, fitted on training groups."""
         found = read_dataset(self.home / "data")
-        encoded = encoded_of(place, found.batch, 0)
-        keep, split = (
-            for_validation(found.split) if part == "validation" else (np.arange(len(found.split)), found.split)
-        )
+        encoded = encoded_of([place], found.batch, 0)
+        keep, split = np.arange(len(found.split)), found.split
+        if part == "validation":
+            keep, split = for_validation(found.split)
         seen = select(found, keep.astype(np.int32))._replace(split=split)
         cfg = Probe(labels=self.own.labels, probes=["linear"], permutations=0)
         write_text(made, probe_table(cfg, **inputs_of(seen), encoded=encoded.take(keep)).to_csv(index=False))

@@ -37,7 +37,7 @@ def pair_weights(draws: Float[np.ndarray, "D G"], ends: list[Int[np.ndarray, " R
 def estimate(
     values: Float[np.ndarray, " R"], ends: list[Int[np.ndarray, " R"]], draws: Float[np.ndarray, "D G"]
 ) -> Estimate:
-    """The mean of the values that are there (NaN is not), with an interval (`scores.interval`) over the draws of the groups."""
+    """The mean of the values that are there (NaN is not), with an expanded interval over the draws of the groups."""
     there = np.isfinite(values)
     if not there.any():
         return NOTHING
