@@ -15,6 +15,7 @@ from data_gen.learners.rollout import act_scripted, play
 from data_gen.recording.plane_world import PlaneWorld
 from data_gen.trajectory import all_real
 from launch.rollouts import rollouts_of
+from marl_vae.decoders import FeedForward
 from marl_vae.embed import TrainedModel
 from marl_vae.latents import Gaussian
 from marl_vae.model import Dims, HierarchicalVAE, Model
@@ -40,13 +41,14 @@ class ToGoal(HierarchicalVAE):
 
     def __init__(self):
         self.config, self.dims = CONFIG, DIMS
+        self.decoder = FeedForward(1, 1, 1, 1, rngs=nnx.Rngs(0))  # only its empty memory is used
 
-    def decode(self, obs, z_local):
-        position = (obs * scale().obs_std[None, None, None] + scale().obs_mean[None, None, None])[..., :2]
+    def decode_step(self, memory, obs, z_local, present):
+        position = (obs * scale().obs_std[None, None] + scale().obs_mean[None, None])[..., :2]
         goals = jnp.asarray(coordination.goal_places(MEETING.config))[jnp.round(z_local[..., 0]).astype(int)]
-        offset = (goals[:, None] - position) / MEETING.config.max_step
-        after = offset[..., None, :] - jnp.asarray(coordination.plane.DIRECTIONS)[None, None, None]
-        return -1e6 * jnp.sum(after**2, axis=-1)
+        offset = (goals - position) / MEETING.config.max_step
+        after = offset[..., None, :] - jnp.asarray(coordination.plane.DIRECTIONS)[None, None]
+        return -1e6 * jnp.sum(after**2, axis=-1), memory
 
     def local_prior(self, z_joint):
         """Every agent's first latent is the team's first."""

@@ -38,10 +38,10 @@ def test_the_direction_of_a_planted_label_is_its_own_column():
     data = planted_data()
     targets = {t.name: t for t in make_targets(data["labels"], data["rows"], data["split"], [])}
     for name, column, row in (("side", 0, 1), ("mood", 3, 1), ("mood", 4, 2), ("speed", 5, 0)):
-        axes = probe_axes(targets[name], data["z_omega"], data["rows"], data["split"], CONFIG)
+        axes = probe_axes(targets[name], data["encoded"].z_omega[0], data["rows"], data["split"], CONFIG)
         np.testing.assert_allclose(np.linalg.norm(axes.unit, axis=1), 1)
         assert axes.unit[row].argmax() == column and axes.unit[row, column] > 0.8
-        training = data["z_omega"][data["split"] == 0].astype(float)
+        training = data["encoded"].z_omega[0][data["split"] == 0].astype(float)
         x = (training - training.mean(0)) / training.std(0)
         np.testing.assert_allclose(axes.along, (x @ axes.unit.T).std(0), rtol=1e-5)
 

@@ -1,6 +1,7 @@
 """Means over pairs and their intervals: against loops, and coverage where pairs share groups."""
 
 import numpy as np
+from scipy.stats import norm, t
 
 from probes.effects import correlation, estimate, pair_weights, slopes
 from probes.scores import draw_groups
@@ -30,7 +31,8 @@ def test_the_interval_is_that_of_means_over_the_pairs_of_drawn_groups():
     for ends in ([a], [a, b], [a, b, c]):
         found, means = estimate(values, ends, draws), brute_means(values, ends, draws)
         assert np.isclose(found.value, np.nanmean(values))
-        np.testing.assert_allclose(found[1:], np.nanquantile(means, (0.025, 0.975)))
+        tail = norm.cdf(-np.sqrt(5 / 4) * t.ppf(0.975, 4))  # the expanded interval of 5 groups
+        np.testing.assert_allclose(found[1:], np.nanquantile(means, (tail, 1 - tail)))
     assert np.isnan(estimate(np.full(40, np.nan), [a], draws)).all()
     assert pair_weights(draws, [a, b]).max() > 1
 

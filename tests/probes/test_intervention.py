@@ -63,7 +63,7 @@ def found() -> Dataset:
 def latents() -> Latents:
     data = planted_data()
     # The local latents know the side wrongly, and so can act nothing out.
-    return Latents(data["z_omega"], np.zeros((len(data["split"]), N, 1), np.float32))
+    return Latents(data["encoded"].z_omega[0], np.zeros((len(data["split"]), N, 1), np.float32))
 
 
 def played(z: np.ndarray, seed: int) -> Behaviour:
@@ -90,7 +90,7 @@ ROLLOUTS = Rollouts(joint=played, local=local)
 @pytest.fixture(scope="module")
 def tables(found, latents) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     data = planted_data()
-    probes = probe_table(PROBE, **{key: data[key] for key in data if key != "z_alpha"}, z_alpha=data["z_alpha"])
+    probes = probe_table(PROBE, **data)
     effects, curves = intervene(CONFIG, PROBE, ROLLOUTS, found, latents)
     return effects, curves, decodable_and_used(effects, probes)
 

@@ -156,6 +156,8 @@ def test_the_same_for_any_number_of_jobs_and_for_any_choice_of_labels(whole):
     part = table_of(planted_data(), labels=["mood"], probes=["mlp"], jobs=2)
     chosen = whole[whole["label"].isin(part["label"]) & (whole["probe"] == "mlp")].reset_index(drop=True)
     assert list(part["label"].unique()) == ["mood", "training_seed", "checkpoint"]
+    # Holm's correction alone depends on how many labels are asked about.
+    part, chosen = (frame.drop(columns="p_holm") for frame in (part, chosen))
     pd.testing.assert_frame_equal(part, chosen, check_exact=True)
     other = table_of(planted_data(n_seeds=20), labels=["mood"], seed=1, probes=["linear"])
     again = table_of(planted_data(n_seeds=20), labels=["mood"], seed=2, probes=["linear"])
