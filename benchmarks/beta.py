@@ -20,7 +20,7 @@ from marl_vae.task import Task, Train
 from marl_vae.train import fit
 from probes.features import Encoded
 from probes.probe import Probe
-from probes.table import probe_table
+from probes.table.table import probe_table
 
 DATA = Path("runs/hill_climbing/data")
 MAXIMA = [(1.0, 1.0), (0.3, 1.0), (0.3, 0.5)]

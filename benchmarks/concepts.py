@@ -10,8 +10,8 @@ import time
 import numpy as np
 from probe_table import planted
 
-from probes.concept_vectors import Concepts
-from probes.concepts import ConceptTables, concept_tables
+from probes.concepts.concepts import ConceptTables, concept_tables
+from probes.concepts.vectors import Concepts
 from probes.labels import make_targets
 from probes.probe import Probe
 

@@ -13,10 +13,10 @@ from jaxtyping import Float
 
 from data_gen.trajectory import RowIndex
 from probes.bootstrap import Sample, draw_weights, interval_of, sample
-from probes.exam import Exam, group_exam, run_exam
 from probes.labels import Target
 from probes.probe import Probe
 from probes.scores import Sums, point
+from probes.table.exam import Exam, group_exam, run_exam
 
 TRAIN, EPISODES, WIDTH, CLASSES, FURTHER = 24, 12, 4, 3, 1200
 MORE_ENCODERS = 60

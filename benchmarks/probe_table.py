@@ -15,7 +15,7 @@ from joblib.externals.loky import get_reusable_executor
 from data_gen.trajectory import ActionSpec, Features, Labels, LabelSpec, RowIndex, TrajectoryBatch, all_real
 from probes.features import Encoded
 from probes.probe import Probe
-from probes.table import probe_table
+from probes.table.table import probe_table
 
 SEEDS, CHECKPOINTS, EPISODES = 48, 6, 16
 T, N, DO, DA, ZW, ZA = 25, 3, 10, 2, 8, 8

@@ -20,8 +20,8 @@ from marl_vae.schedule import Cyclical, Schedule
 from marl_vae.supervised import Question, supervise
 from marl_vae.task import Task, Train
 from marl_vae.train import fit, folders
-from probes.ceiling import Ceiling
 from probes.jobs import read, write
+from probes.table.ceiling import Ceiling
 
 
 def task_of(run: Path, seen: Dataset) -> Task:

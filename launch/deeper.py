@@ -6,12 +6,12 @@ from typing import Any
 from launch.log import NoLogger
 from launch.progress import progress
 from marl_vae.files import write_text
-from probes.concept_vectors import Concepts
-from probes.concepts import concept_tables
-from probes.figures_concepts import completeness_curves
+from probes.concepts.concepts import concept_tables
+from probes.concepts.figure import completeness_curves
+from probes.concepts.vectors import Concepts
 from probes.labels import make_targets
 from probes.probe import Probe
-from probes.table import label_efficiency
+from probes.table.table import label_efficiency
 
 CONCEPTS = {
     "concepts": "concepts",

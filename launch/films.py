@@ -8,7 +8,7 @@ from data_gen.engines.film import NoRendering, film
 from data_gen.engines.scenarios import make_scenario
 from data_gen.storage.states import read_states
 from data_gen.trajectory import Dataset
-from probes.films import Films, no_films, paint_of, pick_films
+from probes.report.films import Films, no_films, paint_of, pick_films
 
 SIZE = 320  # pixels of a frame's side; twice what the report shows, which smooths edges
 

@@ -14,7 +14,7 @@ from launch.progress import progress
 from launch.rundir import claim, config_of, data_of
 from launch.schema import Generalising
 from marl_vae.files import write_text
-from probes.generalisation import format_generalisation, generalisation_table
+from probes.table.generalisation import format_generalisation, generalisation_table
 
 
 def sets_of(cfg: Generalising, run: Path) -> tuple[Dataset, dict[str, Dataset]]:

@@ -19,12 +19,12 @@ from launch.rundir import claim, config_of, data_of
 from launch.schema import Intervening
 from marl_vae import load
 from marl_vae.files import write_text
-from probes.figures_interventions import intervention_figure
-from probes.intervention import Latents
-from probes.interventions_text import format_interventions
+from probes.interventions.figure import intervention_figure
+from probes.interventions.intervention import Latents
+from probes.interventions.text import format_interventions
+from probes.interventions.used import check_interventions, decodable_and_used, intervene
 from probes.probe import Probe
-from probes.report import png
-from probes.used import check_interventions, decodable_and_used, intervene
+from probes.report.report import png
 
 
 def read_probes(run: Path) -> tuple[pd.DataFrame, Probe]:

@@ -14,7 +14,7 @@ from marl_vae.batching import in_pieces
 from marl_vae.bound import bound
 from marl_vae.diagnostics.latent_free import fit_without_latents
 from probes.features import Encoded
-from probes.generalisation import Evidence
+from probes.table.generalisation import Evidence
 
 
 class Judges:

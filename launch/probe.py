@@ -20,9 +20,9 @@ from launch.rundir import claim, config_of, data_of
 from launch.schema import Probing
 from marl_vae.files import write_text
 from probes.audit import check_labels
-from probes.findings import format_table
 from probes.probe import Probe
-from probes.table import probe_table
+from probes.table.findings import format_table
+from probes.table.table import probe_table
 
 
 def done(cfg: Probe, run: Path) -> bool:

@@ -12,8 +12,8 @@ from launch.progress import progress
 from launch.rundir import data_of
 from marl_vae.diagnostics.words import key_figures
 from marl_vae.metrics import read_metrics
-from probes.findings import sentences
-from probes.report import Report, write_report
+from probes.report.report import Report, write_report
+from probes.table.findings import sentences
 
 
 def report(run: Path, found: Dataset, table: pd.DataFrame, z_omega: np.ndarray) -> None:

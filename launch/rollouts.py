@@ -10,7 +10,7 @@ from data_gen.recording.recording import label_rollouts
 from data_gen.recording.world import World
 from marl_vae.embed import TrainedModel
 from marl_vae.latents import draw
-from probes.intervention import Behaviour, Rollouts
+from probes.interventions.intervention import Behaviour, Rollouts
 
 
 def rollouts_of(model: TrainedModel, world: World) -> Rollouts:

@@ -17,7 +17,7 @@ from marl_vae.objectives import OBJECTIVES
 from marl_vae.objectives.objective import check_form
 from marl_vae.schedule import Schedule
 from marl_vae.task import Train
-from probes.intervention import Intervention
+from probes.interventions.intervention import Intervention
 from probes.probe import Probe
 
 CONF = Path(__file__).resolve().parent.parent / "conf"

@@ -7,7 +7,7 @@ from launch.rundir import claim
 from launch.schema import Study
 from launch.steps import Steps
 from launch.study_part import Part
-from probes.study_page import write_study
+from probes.study.page import write_study
 
 
 def main(cfg: Study) -> None:

@@ -15,8 +15,8 @@ from launch.schema import Study, StudyDomain
 from launch.steps import Steps
 from marl_vae.files import write_text
 from probes.probe import Probe
-from probes.study import best_arm, for_validation, mean_skill, summary_of
-from probes.table import probe_table
+from probes.study.study import best_arm, for_validation, mean_skill, summary_of
+from probes.table.table import probe_table
 
 
 class Part:

@@ -49,7 +49,7 @@ def call_all(
 
 
 def content_name(function: Callable[..., Any], arguments: tuple[Any, ...]) -> str:
-    """A file name that is another one where the arguments, or any source file of the probes, differ.
+    """A file name that is another one where the arguments, or any source file of the probe table, differ.
 
     joblib.Memory would do the same, but empties its whole store when two processes start on a new one at once.
     """
@@ -58,7 +58,8 @@ def content_name(function: Callable[..., Any], arguments: tuple[Any, ...]) -> st
 
 @cache
 def _source() -> str:
-    files = sorted(Path(__file__).parent.glob("*.py"))
+    here = Path(__file__).parent
+    files = sorted([*here.glob("*.py"), *here.glob("table/*.py")])
     return str(joblib.hash(([(file.name, file.read_bytes()) for file in files], np.__version__, sklearn.__version__)))
 
 

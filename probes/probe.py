@@ -17,7 +17,7 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.utils.class_weight import compute_sample_weight
 
 from data_gen.trajectory import InputError
-from probes.concept_vectors import Concepts
+from probes.concepts.vectors import Concepts
 from probes.scores import value_of
 
 LBFGS_STEPS = 300

@@ -1,5 +1,6 @@
 """Strict settings for every test: no silent rank promotion, shapes and types checked at each annotated call."""
 
+import os
 import tempfile
 
 import jax
@@ -8,6 +9,11 @@ import pytest
 
 matplotlib.use("Agg")
 jax.config.update("jax_numpy_rank_promotion", "raise")
+
+# Tests compile more than they compute: without most of XLA's optimisations they take little over half the time.
+QUICK = "jax_disable_most_optimizations"
+jax.config.update(QUICK, True)
+os.environ[QUICK.upper()] = "1"  # for the processes that tests start, whose results are compared bit for bit
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -20,8 +26,8 @@ def compiled_once():
 
 
 @pytest.fixture
-def quick_compiles():
-    """For tests that compile more than they compute."""
-    jax.config.update("jax_disable_most_optimizations", True)
+def optimised():
+    """For tests that compute more than they compile."""
+    jax.config.update(QUICK, False)
     yield
-    jax.config.update("jax_disable_most_optimizations", False)
+    jax.config.update(QUICK, True)

@@ -10,7 +10,7 @@ from data_gen.storage.dataset import read_dataset, write_shard
 from data_gen.trajectory import Dataset
 from launch import films as films_module
 from launch.films import films_of
-from probes.films import pick_films
+from probes.report.films import pick_films
 from tests.builders import B, T
 from tests.data_gen.test_dataset import tiny_shard
 

@@ -24,7 +24,6 @@ from marl_vae.normalise import Normaliser
 MEETING = coordination.make(coordination.Coordination())
 WORLD = PlaneWorld(MEETING, PPO(updates=2, envs=8, hidden=8))
 DIMS = Dims(agents=2, obs=5, action=MEETING.action)
-pytestmark = pytest.mark.usefixtures("quick_compiles")
 CONFIG = Model(joint_width=3, local_width=2, hidden=8, decoder_hidden=8)
 
 

@@ -23,7 +23,6 @@ from tests.marl_vae import tiny_task
 from tests.marl_vae.test_model import ACTIONS, make
 
 C, H, OUT = 2, 8, 5
-pytestmark = pytest.mark.usefixtures("quick_compiles")
 
 
 def decoder(name: str):

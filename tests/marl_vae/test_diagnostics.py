@@ -42,8 +42,6 @@ from tests.marl_vae import tiny_task
 from tests.marl_vae.linear_gaussian import SCALE, R, S, T, W, batch_of
 from tests.marl_vae.test_bound import LinearGaussian, actions, exact
 
-pytestmark = pytest.mark.usefixtures("quick_compiles")
-
 
 def latents_of(omega: np.ndarray, alpha: np.ndarray) -> Embeddings:
     ones = [np.ones_like(part, dtype=np.float32) for part in (omega, alpha)]

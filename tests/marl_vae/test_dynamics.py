@@ -21,7 +21,6 @@ from marl_vae.objectives.objective import Beta, sampled
 from tests.builders import DO, OBS_WIDTHS, UNEVEN, B, N, T, tiny_batch, uneven_batch
 from tests.marl_vae import tiny_task
 
-pytestmark = pytest.mark.usefixtures("quick_compiles")
 ACTION = ActionSpec("continuous", 2)
 WEIGHT, MIN_STD = 0.25, 0.1
 

@@ -30,7 +30,6 @@ from tests.marl_vae.test_diagnostics import hidden
 from tests.marl_vae.test_model import ACTIONS, WIDTHS, make
 from tests.marl_vae.test_train import same
 
-pytestmark = pytest.mark.usefixtures("quick_compiles")
 CONTINUOUS = ACTIONS["continuous"]
 LEVELS = Beta(jnp.float32(0.3), jnp.float32(0.7))
 

@@ -42,7 +42,7 @@ from tests.marl_vae.oracle_bound import loss_and_grads
 
 
 @pytest.fixture(autouse=True)
-def float64(quick_compiles):
+def float64():
     with jax.enable_x64(True):
         yield
 

@@ -11,7 +11,6 @@ from marl_vae.model import Dims, HierarchicalVAE, Model
 from marl_vae.normalise import Normaliser, fit_normaliser, scaled_obs
 from tests.builders import DO, B, N, tiny_batch
 
-pytestmark = pytest.mark.usefixtures("quick_compiles")
 ACTIONS = {"continuous": ActionSpec("continuous", 2), "discrete": ActionSpec("discrete", 5)}
 WIDTHS = {"joint_width": 8, "local_width": 9, "hidden": 10, "decoder_hidden": 11}
 

@@ -23,7 +23,6 @@ from marl_vae.train import fit
 from tests.builders import styled_batch, tiny_batch
 from tests.marl_vae import oracles_objectives, tiny_task
 
-pytestmark = pytest.mark.usefixtures("quick_compiles")
 ACTION = ActionSpec("continuous", 2)
 CONFIG = Model(joint_width=5, local_width=2, hidden=7, decoder_hidden=6)
 BETA = Beta(jnp.float32(0.3), jnp.float32(0.7))

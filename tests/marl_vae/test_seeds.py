@@ -27,14 +27,6 @@ def same(a, b) -> bool:
     return all(np.array_equal(np.asarray(x), np.asarray(y)) for x, y in leaves)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def quick():
-    """All of these programs are compiled alike, since bits are compared."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
-
-
 @pytest.fixture(scope="module")
 def together(tmp_path_factory) -> tuple[Path, list[TrainState]]:
     folder = tmp_path_factory.mktemp("together")

@@ -16,8 +16,6 @@ ROWS = {"train": np.arange(50), "validation": np.arange(50, 65), "test": np.aran
 ACTION = ActionSpec("continuous", 2)
 MODEL, DIMS = Model(joint_width=3, local_width=2, hidden=8, decoder_hidden=8), Dims(agents=3, obs=2, action=ACTION)
 
-pytestmark = pytest.mark.usefixtures("quick_compiles")
-
 
 def asked(kind: str, values: np.ndarray, n_classes: int, seeds: list[int]) -> np.ndarray:
     batch = styled_batch(0, SIZE)

@@ -6,7 +6,7 @@ import pandas as pd
 from data_gen.trajectory import ActionSpec, Features, Labels, LabelSpec, RowIndex, TrajectoryBatch, all_real
 from probes.features import FEATURES, Encoded
 from probes.probe import Probe
-from probes.table import probe_table
+from probes.table.table import probe_table
 
 SEEDS, CHECKPOINTS, EPISODES = 40, 3, 4
 T, N, DO, DA, ZW, ZA = 5, 2, 3, 1, 7, 6

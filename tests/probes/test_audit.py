@@ -5,7 +5,7 @@ import pytest
 from data_gen.trajectory import InputError
 from probes.audit import check_copies
 from probes.probe import Probe
-from probes.table import probe_table
+from probes.table.table import probe_table
 from tests.probes.planted import QUICK, planted_data
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from data_gen.trajectory import InputError
-from probes.ceiling import share_of_ceiling
-from probes.findings import format_table, sentences
 from probes.probe import Probe
-from probes.table import probe_table
+from probes.table.ceiling import share_of_ceiling
+from probes.table.findings import format_table, sentences
+from probes.table.table import probe_table
 from tests.probes.oracles_scores import balanced_accuracy, skill
 from tests.probes.planted import QUICK, planted_data
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm, t
 
 from data_gen.trajectory import RowIndex
-from probes.completeness import (
+from probes.concepts.completeness import (
     Task,
     best_strength,
     completeness,

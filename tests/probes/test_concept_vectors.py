@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import approx_fprime, linear_sum_assignment
 
 from data_gen.trajectory import InputError
-from probes.concept_vectors import (
+from probes.concepts.vectors import (
     SLACK,
     SOFTNESS,
     Concepts,

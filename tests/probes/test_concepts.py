@@ -7,15 +7,15 @@ import pandas as pd
 import pytest
 
 from data_gen.trajectory import InputError, Labels, LabelSpec, RowIndex
-from probes.concept_episodes import make_up, nearest_rows
-from probes.concept_vectors import Concepts, concept_scores
-from probes.concepts import ConceptTables, concept_tables
-from probes.exam import group_exam, run_exam
+from probes.concepts.concepts import ConceptTables, concept_tables
+from probes.concepts.episodes import make_up, nearest_rows
+from probes.concepts.vectors import Concepts, concept_scores
 from probes.features import standardise
-from probes.figures import records
 from probes.labels import Target, make_targets
 from probes.probe import Probe
+from probes.report.figures import records
 from probes.scores import point
+from probes.table.exam import group_exam, run_exam
 from tests.probes.test_concept_vectors import matched
 
 GROUPS, EACH, WIDTH, K = 40, 16, 6, 3

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from probes.directions import Axes, moved, probe_axes, random_axes
+from probes.interventions.directions import Axes, moved, probe_axes, random_axes
 from probes.labels import make_targets
 from probes.probe import Probe, linear_weights, predict
 from tests.probes.planted import planted_data

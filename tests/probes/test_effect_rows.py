@@ -4,10 +4,21 @@ import numpy as np
 import pytest
 
 from data_gen.trajectory import ActionSpec, Dataset, Outcomes
-from probes.effect_rows import direction_row, interpolate_row, sample_of, swap_row
-from probes.intervention import BASE, OWN_LOCAL, SAME, SWAP, SWAP_LOCAL, Arm, Intervention, Seen, Trial, toward_of
+from probes.interventions.intervention import (
+    BASE,
+    OWN_LOCAL,
+    SAME,
+    SWAP,
+    SWAP_LOCAL,
+    Arm,
+    Intervention,
+    Seen,
+    Trial,
+    toward_of,
+)
+from probes.interventions.pairs import draw_pairs, ends_of
+from probes.interventions.rows import direction_row, interpolate_row, sample_of, swap_row
 from probes.labels import make_targets
-from probes.pairs import draw_pairs, ends_of
 from tests.probes.planted import planted_data
 
 CONFIG = Intervention(pairs=60, repeats=1, bootstrap=50)

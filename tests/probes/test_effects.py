@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.stats import norm, t
 
-from probes.effects import correlation, estimate, pair_weights, slopes
+from probes.interventions.effects import correlation, estimate, pair_weights, slopes
 from probes.scores import draw_groups
 
 

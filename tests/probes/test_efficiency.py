@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from probes.efficiency import COLUMNS, FEATURES, Subset, fit_subset, group_order, nested_subsets
-from probes.exam import group_exam
 from probes.features import standardise
 from probes.labels import make_targets
 from probes.probe import Probe
 from probes.scores import point
-from probes.table import label_efficiency
+from probes.table.efficiency import COLUMNS, FEATURES, Subset, fit_subset, group_order, nested_subsets
+from probes.table.exam import group_exam
+from probes.table.table import label_efficiency
 from tests.probes.oracles_scores import balanced_accuracy
 from tests.probes.planted import QUICK, planted_data
 

@@ -11,9 +11,19 @@ from matplotlib.collections import PathCollection
 from sklearn.decomposition import PCA
 
 from data_gen.trajectory import Labels, LabelSpec
-from probes import figures
-from probes.figures import learning_curves, normalise, probe_panels, probed_labels, series, training_curves
-from probes.figures_plane import Colour, Plane, Track, class_colours, colours_of, in_order, latent_maps, project, tracks
+from probes.report import figures
+from probes.report.figures import learning_curves, normalise, probe_panels, probed_labels, series, training_curves
+from probes.report.figures_plane import (
+    Colour,
+    Plane,
+    Track,
+    class_colours,
+    colours_of,
+    in_order,
+    latent_maps,
+    project,
+    tracks,
+)
 
 BASELINES = {"random": 2.0, "scripted": 12.0}
 

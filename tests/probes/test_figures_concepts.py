@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from probes.figures_concepts import HIGHEST_SHOWN, completeness_curves, look
+from probes.concepts.figure import HIGHEST_SHOWN, completeness_curves, look
 
 
 def curve() -> pd.DataFrame:

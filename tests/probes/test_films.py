@@ -4,9 +4,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from data_gen.trajectory import Dataset
-from probes.episodes import episode_returns
-from probes.films import FRAMES, Films, film_section, film_strips, no_films, paint_of, pick_films
-from probes.report import pick_tracks
+from probes.report.episodes import episode_returns
+from probes.report.films import FRAMES, Films, film_section, film_strips, no_films, paint_of, pick_films
+from probes.report.report import pick_tracks
 from tests.probes.test_report import dataset
 
 # Of dataset(): checkpoint, first and last real step of an episode that began late and ended early.

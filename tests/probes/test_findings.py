@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 
 from probes.features import FEATURES
-from probes.findings import format_table, sentences
 from probes.labels import WITHIN
-from probes.table import COLUMNS
+from probes.table.findings import format_table, sentences
+from probes.table.table import COLUMNS
 
 NAN = np.nan
 

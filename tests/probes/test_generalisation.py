@@ -5,8 +5,8 @@ import pytest
 
 from data_gen.trajectory import SPLITS
 from probes.features import Encoded
-from probes.generalisation import KNOWN, Evidence, bound_records, generalisation_table
 from probes.probe import Probe
+from probes.table.generalisation import KNOWN, Evidence, bound_records, generalisation_table
 from tests.probes.planted import planted_data
 
 CONFIG = Probe(labels=["side", "speed_class"], probes=["linear"], bootstrap=200, permutations=0)

@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 
 from data_gen.trajectory import ActionSpec, Dataset, InputError, Labels, LabelSpec, Outcomes, TrajectoryBatch
-from probes.directions import probe_axes
-from probes.effect_rows import repeatable
-from probes.intervention import (
+from probes.interventions.directions import probe_axes
+from probes.interventions.intervention import (
     Arm,
     Behaviour,
     Intervention,
@@ -22,11 +21,12 @@ from probes.intervention import (
     see,
     toward_of,
 )
+from probes.interventions.pairs import Pairs, draw_pairs, ends_of
+from probes.interventions.rows import repeatable
+from probes.interventions.used import check_interventions, decodable_and_used, intervene, reading
 from probes.labels import make_targets, read_like
-from probes.pairs import Pairs, draw_pairs, ends_of
 from probes.probe import Probe
-from probes.table import probe_table
-from probes.used import check_interventions, decodable_and_used, intervene, reading
+from probes.table.table import probe_table
 from tests.probes.planted import DA, DO, N, planted_data
 
 CONFIG = Intervention(labels=["side", "mood", "speed"], pairs=120, repeats=2, bootstrap=300)

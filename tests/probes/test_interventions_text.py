@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from probes.effect_rows import COLUMNS, CURVE_COLUMNS
-from probes.figures_interventions import intervention_figure
-from probes.interventions_text import format_interventions, sentences
-from probes.used import decodable_and_used
+from probes.interventions.figure import intervention_figure
+from probes.interventions.rows import COLUMNS, CURVE_COLUMNS
+from probes.interventions.text import format_interventions, sentences
+from probes.interventions.used import decodable_and_used
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from probes.mdl import code_bits, code_blocks, uniform_bits
 from probes.probe import Probe
+from probes.table.mdl import code_bits, code_blocks, uniform_bits
 
 K = 3
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from data_gen.trajectory import RowIndex
+from probes.interventions.pairs import Ends, draw_pairs, ends_of
 from probes.labels import Target
-from probes.pairs import Ends, draw_pairs, ends_of
 from tests.probes.planted import planted_rows
 
 

@@ -8,8 +8,8 @@ from sklearn.model_selection import GroupKFold
 
 import probes.probe
 from data_gen.trajectory import InputError
-from probes.exam import group_folds
 from probes.probe import PROBES, Probe, choose_strength, predict
+from probes.table.exam import group_folds
 from tests.probes.oracles_scores import balanced_accuracy, skill
 
 N, F, K = 240, 5, 3

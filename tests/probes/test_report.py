@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 from data_gen.trajectory import ActionSpec, Dataset, Features, Labels, LabelSpec, Outcomes, RowIndex, all_real
-from probes import report as report_module
-from probes.episodes import episode_returns
-from probes.films import Films, no_films
-from probes.report import Report, facts_of, pick_tracks, write_report
+from probes.report import report as report_module
+from probes.report.episodes import episode_returns
+from probes.report.films import Films, no_films
+from probes.report.report import Report, facts_of, pick_tracks, write_report
 from tests.builders import DO, UNEVEN, N, T, tiny_batch, uneven_batch
 from tests.probes.test_figures import metrics, table
 

@@ -7,8 +7,8 @@ import pytest
 import probes.jobs
 from probes.features import Encoded
 from probes.probe import Probe
-from probes.significance import holm
-from probes.table import probe_table
+from probes.table.significance import holm
+from probes.table.table import probe_table
 from tests.probes.planted import GIVEN, QUICK, planted_data, row_of, table_of
 
 

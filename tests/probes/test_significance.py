@@ -8,7 +8,7 @@ from scipy.stats import ttest_1samp
 
 from probes.bootstrap import Sample, draw_weights, interval_of, minus, sample
 from probes.scores import skill_sums
-from probes.significance import groups_needed, holm, p_value
+from probes.table.significance import groups_needed, holm, p_value
 
 
 def _differences(gaps: np.ndarray, n_draws: int = 4000) -> Sample:

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from probes.study import bars, best_arm, for_validation, mean_skill, reached, schedule_verdict
-from probes.study_page import by_features, markdown, spread_of, write_study
+from probes.study.page import by_features, markdown, spread_of, write_study
+from probes.study.study import bars, best_arm, for_validation, mean_skill, reached, schedule_verdict
 
 
 def rows(label: str, z_omega: float, pca_low: float, ceiling: float) -> list[dict]:

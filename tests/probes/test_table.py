@@ -7,12 +7,12 @@ import pytest
 import probes.probe
 from data_gen.trajectory import Features, InputError, LabelSpec
 from probes.bootstrap import draw_weights, sample
-from probes.exam import Result, group_exam, run_exam
 from probes.labels import make_targets
 from probes.probe import Probe
-from probes.rows import COLUMNS, own_columns
 from probes.scores import class_sums, interval, point
-from probes.table import probe_table
+from probes.table.exam import Result, group_exam, run_exam
+from probes.table.rows import COLUMNS, own_columns
+from probes.table.table import probe_table
 from tests.probes.oracles_scores import balanced_accuracy, resample
 from tests.probes.planted import GIVEN, QUICK, planted_data, row_of, table_of, with_z_omega
 

@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from probes.figures import DARK, PALETTE, new_figure, tidy
+from probes.report.figures import DARK, PALETTE, new_figure, tidy
 
 KINDS = {
     "interpolate": (PALETTE[0], "o", "z_ω from an episode's own (0) to another's (1)"),

@@ -10,10 +10,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from data_gen.trajectory import Dataset
-from probes.episodes import pick_episodes
-from probes.figures import DARK, WIDTH, new_figure
-from probes.figures_plane import agent_colour
-from probes.page import Section
+from probes.report.episodes import pick_episodes
+from probes.report.figures import DARK, WIDTH, new_figure
+from probes.report.figures_plane import agent_colour
+from probes.report.page import Section
 
 FRAMES = 8
 GAP = 0.03  # between frames, in widths of a frame

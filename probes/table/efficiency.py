@@ -14,10 +14,10 @@ from threadpoolctl import threadpool_limits
 
 from probes.bootstrap import draw_weights, interval_of, mean_of, sample
 from probes.controls import generator
-from probes.exam import Exam, group_folds, sums_of
 from probes.jobs import call_all, silent
 from probes.probe import Probe, choose_strength, predict
 from probes.scores import Sums
+from probes.table.exam import Exam, group_folds, sums_of
 
 COLUMNS = "label features probe n_train_groups value ci_low ci_high note".split()
 FEATURES = ("z_omega", "pca", "hand", "random_encoder")

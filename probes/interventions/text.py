@@ -8,7 +8,7 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from probes.findings import WIDTH, number, ranged
+from probes.table.findings import WIDTH, number, ranged
 
 LEGEND = (
     "effect of a swap: how much oftener a rollout has the other episode's class under that episode's latent than "

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 from matplotlib.figure import Figure
 
-from probes.figures import records
+from probes.report.figures import records
 
 HEADS = ("label", "features", "probe", "metric", "value", "chance", "control", "selectivity", "z_ω minus this")
 

@@ -8,8 +8,8 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from probes.ceiling import PROBE as END_TO_END
 from probes.labels import CONFOUNDS, WITHIN
+from probes.table.ceiling import PROBE as END_TO_END
 
 WIDTH = 108
 SHORT = {WITHIN: "return | checkpoint"}  # a name that would take the room of the figures

@@ -13,16 +13,23 @@ from threadpoolctl import threadpool_limits
 
 from data_gen.trajectory import SPLITS, RowIndex
 from probes.audit import check_split
-from probes.completeness import Task, best_strength, completeness, fit_and_score, make_task, smallest_within_one_error
-from probes.concept_episodes import episode_records, make_up, nearest_rows
-from probes.concept_vectors import Concepts, concept_scores, learn_concepts, make_lesson, unit_rows
+from probes.concepts.completeness import (
+    Task,
+    best_strength,
+    completeness,
+    fit_and_score,
+    make_task,
+    smallest_within_one_error,
+)
+from probes.concepts.episodes import episode_records, make_up, nearest_rows
+from probes.concepts.vectors import Concepts, concept_scores, learn_concepts, make_lesson, unit_rows
 from probes.controls import generator
-from probes.exam import group_folds
 from probes.features import check_values, standardise
 from probes.labels import Target
 from probes.probe import Probe, choose_strength
-from probes.rows import FEW_GROUPS
 from probes.scores import METRICS, draw_groups, point, score
+from probes.table.exam import group_folds
+from probes.table.rows import FEW_GROUPS
 
 COLUMNS = "label g n_concepts completeness ci_low ci_high full floor through metric n_groups note".split()
 CURVE_COLUMNS = "label g n_concepts through se full floor completeness chosen".split()

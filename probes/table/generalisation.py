@@ -14,12 +14,12 @@ from jaxtyping import Float, Int32
 from data_gen.trajectory import SPLITS, FeatureMask, Features, Labels, LabelSpec, RowIndex, TrajectoryBatch
 from probes.bootstrap import draw_weights, interval_of, sample
 from probes.features import Encoded
-from probes.findings import ranged
 from probes.jobs import silent
 from probes.labels import check_names
 from probes.probe import Probe
 from probes.scores import Sums
-from probes.table import probe_table
+from probes.table.findings import ranged
+from probes.table.table import probe_table
 
 KNOWN = "test groups"
 NOTHING = dict.fromkeys(("value", "ci_low", "ci_high"), np.nan)

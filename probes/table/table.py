@@ -12,16 +12,16 @@ import pandas as pd
 from jaxtyping import Float, Int32
 
 from data_gen.trajectory import SPLITS, FeatureMask, Features, Labels, RowIndex, TrajectoryBatch
-from probes import ceiling as supervised
 from probes.audit import check_copies, check_split, check_targets
-from probes.ceiling import Ceiling, ceiling_results
-from probes.efficiency import efficiency_table
-from probes.exam import Exam, Result, group_exam, majority_result, run_exam, seed_exam
 from probes.features import FEATURES, Encoded, feature_sets
 from probes.jobs import call_all, silent
 from probes.labels import Target, checkpoint_target, make_targets, seed_target, within_checkpoint_target
 from probes.probe import Probe
-from probes.rows import COLUMNS, Results, failed_record, records_of, with_holm
+from probes.table import ceiling as supervised
+from probes.table.ceiling import Ceiling, ceiling_results
+from probes.table.efficiency import efficiency_table
+from probes.table.exam import Exam, Result, group_exam, majority_result, run_exam, seed_exam
+from probes.table.rows import COLUMNS, Results, failed_record, records_of, with_holm
 
 
 class Prepared(NamedTuple):

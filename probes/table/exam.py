@@ -13,9 +13,9 @@ from threadpoolctl import threadpool_limits
 from data_gen.trajectory import SPLITS, RowIndex
 from probes.controls import generator, halves_within, negative_labels, unit_labels
 from probes.labels import Target
-from probes.mdl import code_bits, code_blocks
 from probes.probe import Folds, Prediction, Probe, choose_strength, predict
 from probes.scores import Sums, auroc, class_sums, macro_f1, point, recall_of_groups, skill_sums
+from probes.table.mdl import code_bits, code_blocks
 
 
 class Exam(NamedTuple):

@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Float, Int, Int32
 
 from data_gen.trajectory import SPLITS, RowIndex
-from probes.exam import group_folds
 from probes.features import standardise
 from probes.labels import Target
 from probes.probe import Probe, choose_strength, linear_weights
+from probes.table.exam import group_folds
 
 
 class Axes(NamedTuple):

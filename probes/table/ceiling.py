@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from data_gen.trajectory import InputError
-from probes.exam import Exam, Result, result_of
 from probes.probe import Prediction
+from probes.table.exam import Exam, Result, result_of
 
 PROBE = "end_to_end"
 FEATURES = "supervised"

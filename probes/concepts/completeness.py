@@ -10,10 +10,10 @@ import numpy as np
 from jaxtyping import Float, Int, Int32, Num
 
 from data_gen.trajectory import SPLITS, RowIndex
-from probes.exam import group_folds
 from probes.labels import Target
 from probes.probe import Folds, Probe, predict
 from probes.scores import Sums, class_sums, expanded_tail, interval, point, score, skill_sums
+from probes.table.exam import group_folds
 
 
 class Task(NamedTuple):

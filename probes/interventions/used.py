@@ -11,13 +11,13 @@ import pandas as pd
 
 from data_gen.trajectory import Dataset, InputError
 from probes.controls import generator
-from probes.directions import probe_axes
-from probes.effect_rows import COLUMNS, CURVE_COLUMNS, curve_records, failed_record, records_of, sample_of
-from probes.intervention import Intervention, Latents, Rollouts, Trial, choose_targets, n_arms, try_out
+from probes.interventions.directions import probe_axes
+from probes.interventions.intervention import Intervention, Latents, Rollouts, Trial, choose_targets, n_arms, try_out
+from probes.interventions.pairs import Ends, draw_pairs, ends_of
+from probes.interventions.rows import COLUMNS, CURVE_COLUMNS, curve_records, failed_record, records_of, sample_of
 from probes.labels import Target
-from probes.pairs import Ends, draw_pairs, ends_of
 from probes.probe import Probe
-from probes.table import silent
+from probes.table.table import silent
 
 JOINED = (
     "label metric decodable decodable_low decodable_high used used_low used_high along along_low along_high possible "

@@ -9,16 +9,16 @@ import numpy as np
 import pandas as pd
 
 from probes.bootstrap import Sample, Weights, draw_weights, interval_of, mean_of, minus, sample
-from probes.ceiling import FEATURES as SUPERVISED
-from probes.ceiling import PROBE as END_TO_END
-from probes.ceiling import share_of_ceiling
-from probes.exam import Exam, Result
 from probes.features import OF_ENCODERS
 from probes.labels import Target
-from probes.mdl import uniform_bits
 from probes.probe import Probe
 from probes.scores import METRICS
-from probes.significance import groups_needed, holm, p_value
+from probes.table.ceiling import FEATURES as SUPERVISED
+from probes.table.ceiling import PROBE as END_TO_END
+from probes.table.ceiling import share_of_ceiling
+from probes.table.exam import Exam, Result
+from probes.table.mdl import uniform_bits
+from probes.table.significance import groups_needed, holm, p_value
 
 COLUMNS = (
     "label level features probe metric value ci_low ci_high chance control selectivity "

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from probes.study import bars, best_arm, reached, schedule_verdict
+from probes.study.study import bars, best_arm, reached, schedule_verdict
 
 HEAD = """# What the joint latent holds: the study
 

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from probes.figures import DARK, PALETTE, new_figure, tidy
+from probes.report.figures import DARK, PALETTE, new_figure, tidy
 
 Style = Literal["-", "--", ":"]
 STYLES: tuple[Style, ...] = ("-", "--", ":")

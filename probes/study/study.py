@@ -25,7 +25,7 @@ def mean_skill(table: pd.DataFrame) -> dict[str, float]:
     A label that could not be evaluated is left out.
     """
     rows = table[(table.features == "z_omega") & (table.probe == "linear") & (table.level != "confound")]
-    rows = rows[rows.value.notna()]
+    rows = pd.DataFrame(rows).dropna(subset="value")
     skill = (rows.value - rows.chance) / (1 - rows.chance)
     return {"mean_skill": float(skill.mean()), **dict(zip(rows.label, skill.astype(float), strict=True))}
 

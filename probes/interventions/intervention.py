@@ -15,9 +15,9 @@ from jaxtyping import Bool, Float, Int, Num
 
 from data_gen.trajectory import SPLITS, Dataset, InputError, Labels, TrajectoryBatch
 from probes.controls import generator
-from probes.directions import Axes, moved, random_axes
+from probes.interventions.directions import Axes, moved, random_axes
+from probes.interventions.pairs import Pairs
 from probes.labels import Target, make_targets, read_like
-from probes.pairs import Pairs
 
 
 @dataclass

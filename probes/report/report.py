@@ -12,11 +12,11 @@ from jaxtyping import Bool, Float
 from matplotlib.figure import Figure
 
 from data_gen.trajectory import SPLITS, Dataset
-from probes.episodes import QUANTILES, pick_episodes
-from probes.figures import learning_curves, probe_panels, probed_labels, training_curves
-from probes.figures_plane import Track, colours_of, latent_maps, project, tracks
-from probes.films import Films, film_section
-from probes.page import Section, bullets, not_evaluated, page, probe_rows
+from probes.report.episodes import QUANTILES, pick_episodes
+from probes.report.figures import learning_curves, probe_panels, probed_labels, training_curves
+from probes.report.figures_plane import Track, colours_of, latent_maps, project, tracks
+from probes.report.films import Films, film_section
+from probes.report.page import Section, bullets, not_evaluated, page, probe_rows
 
 DPI = 130
 SCALED = "scaled so that a random team is at 0 and a scripted, near-optimal one at 1"

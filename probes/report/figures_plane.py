@@ -18,7 +18,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Circle
 
 from data_gen.trajectory import Labels, LabelSpec
-from probes.figures import DARK, PALE, PALETTE, new_figure, tidy
+from probes.report.figures import DARK, PALE, PALETTE, new_figure, tidy
 
 COLUMNS = 3
 

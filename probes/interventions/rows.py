@@ -10,11 +10,11 @@ from jaxtyping import Bool, Float, Int
 
 from data_gen.trajectory import Dataset, RowIndex
 from probes.controls import generator
-from probes.effects import Estimate, correlation, estimate, slopes
-from probes.intervention import BASE, OWN_LOCAL, SAME, SWAP, SWAP_LOCAL, Arm, Intervention, Seen, Trial
+from probes.interventions.effects import Estimate, correlation, estimate, slopes
+from probes.interventions.intervention import BASE, OWN_LOCAL, SAME, SWAP, SWAP_LOCAL, Arm, Intervention, Seen, Trial
 from probes.labels import Target
-from probes.rows import FEW_GROUPS
 from probes.scores import draw_groups
+from probes.table.rows import FEW_GROUPS
 
 COLUMNS = (
     "label level kind effect ci_low ci_high control minus_control minus_control_low minus_control_high possible "

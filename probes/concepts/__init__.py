@@ -1,0 +1,1 @@
+"""Concepts of the joint latent and how complete they are."""

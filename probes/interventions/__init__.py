@@ -1,0 +1,1 @@
+"""What follows when the joint latent is changed in the simulator."""

@@ -1,0 +1,1 @@
+"""The study of docs/study.md, from the tables of its runs."""
