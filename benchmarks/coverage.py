@@ -13,9 +13,10 @@ from jaxtyping import Float
 
 from data_gen.trajectory import RowIndex
 from probes.bootstrap import Sample, draw_weights, interval_of, sample
+from probes.interventions.effects import estimate
 from probes.labels import Target
 from probes.probe import Probe
-from probes.scores import Sums, point
+from probes.scores import Sums, draw_groups, point
 from probes.table.exam import Exam, group_exam, run_exam
 
 TRAIN, EPISODES, WIDTH, CLASSES, FURTHER = 24, 12, 4, 3, 1200
@@ -101,6 +102,23 @@ def covered(law: Law, n_sets: int, sizes: list[int], further: int = FURTHER) -> 
     return held / n_sets
 
 
+def covered_pairs(n_sets: int, n_groups: int) -> Float[np.ndarray, " 2"]:
+    """The same for the mean over 400 pairs of episodes with an effect of the group at each end, as interventions have.
+
+    Then the share where groups of one end alone are drawn.
+    """
+    rng, held = np.random.default_rng(n_groups), np.zeros(2)
+    for _ in range(n_sets):
+        a = rng.integers(0, n_groups, 400)
+        b = (a + rng.integers(1, n_groups, 400)) % n_groups
+        of_a, of_b = rng.normal(size=(2, n_groups))
+        values = 0.3 + of_a[a] + of_b[b] + rng.normal(size=400)
+        draws = draw_groups(rng, n_groups, 1000)
+        found = [estimate(values, ends, draws) for ends in ([a, b], [a])]
+        held += [one.low <= 0.3 <= one.high for one in found]
+    return held / n_sets
+
+
 def main() -> None:
     """Print the figures."""
     sizes = [3, 5, 10, 16, 24]
@@ -109,6 +127,10 @@ def main() -> None:
         n_sets = 200 if law.n_encoders == 1 else 80
         shares = covered(law, n_sets, sizes)
         print(f"| {name} ({n_sets}) |", " | ".join(f"{a:.2f} ({b:.2f})" for a, b in shares), "|", flush=True)
+    shares = [covered_pairs(400, size) for size in sizes]
+    print(
+        "| pairs, in parentheses with one end drawn (400) |", " | ".join(f"{a:.2f} ({b:.2f})" for a, b in shares), "|"
+    )
 
 
 if __name__ == "__main__":
