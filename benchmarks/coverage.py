@@ -128,9 +128,7 @@ def main() -> None:
         shares = covered(law, n_sets, sizes)
         print(f"| {name} ({n_sets}) |", " | ".join(f"{a:.2f} ({b:.2f})" for a, b in shares), "|", flush=True)
     shares = [covered_pairs(400, size) for size in sizes]
-    print(
-        "| pairs, in parentheses with one end drawn (400) |", " | ".join(f"{a:.2f} ({b:.2f})" for a, b in shares), "|"
-    )
+    print("| pairs (400), one end drawn |", " | ".join(f"{a:.2f} ({b:.2f})" for a, b in shares), "|")
 
 
 if __name__ == "__main__":
