@@ -18,10 +18,14 @@ os.environ[QUICK.upper()] = "1"  # for the processes that tests start, whose res
 
 @pytest.fixture(scope="session", autouse=True)
 def compiled_once():
-    """Keep compiled programs for the session: the same tiny run is resumed many times."""
+    """Keep compiled programs for the session and the processes it starts: the same tiny run is resumed many times."""
     with tempfile.TemporaryDirectory() as folder:
-        jax.config.update("jax_compilation_cache_dir", folder)
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+        for name, value in (
+            ("jax_compilation_cache_dir", folder),
+            ("jax_persistent_cache_min_compile_time_secs", 0.2),
+        ):
+            jax.config.update(name, value)
+            os.environ[name.upper()] = str(value)
         yield
 
 

@@ -132,6 +132,7 @@ def test_the_policy_without_latents_remembers_as_the_model_does() -> None:
         assert moved.tolist() == [t == 2 or (name == "recurrent" and t > 2) for t in range(T)]
 
 
+@pytest.mark.slow
 def test_a_recurrent_decoder_trains_and_goes_on_after_an_interruption(tmp_path: Path) -> None:
     settings = {"model": replace(tiny_task.MODEL, decoder="recurrent"), "steps": 30}
     whole = tiny_task.run(tmp_path / "whole", **settings)
