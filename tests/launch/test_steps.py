@@ -1,0 +1,40 @@
+"""Steps of the study: each done once, a failed one never noted."""
+
+from pathlib import Path
+
+import pytest
+
+from data_gen.trajectory import InputError
+from launch.steps import Steps
+from launch.study_part import last_of_each
+
+
+def test_a_step_is_done_once_and_noted_with_its_seconds(tmp_path: Path) -> None:
+    done: list[str] = []
+    for name in ("a", "b", "a"):
+        Steps(tmp_path).once(["step", name], lambda name=name: done.append(name))
+    assert done == ["a", "b"]
+    times = Steps(tmp_path).times()
+    assert sorted(times.step) == ["step a", "step b"] and (times.seconds >= 0).all()
+
+
+def test_a_step_that_failed_is_tried_again(tmp_path: Path) -> None:
+    def fail() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Steps(tmp_path).once(["step"], fail)
+    done: list[int] = []
+    Steps(tmp_path).once(["step"], lambda: done.append(1))
+    assert done == [1]
+
+
+def test_a_command_that_fails_ends_the_work(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="launch.nothing .* ended with 1"):
+        Steps(tmp_path).launch("nothing", "name=a")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_of_two_values_for_one_key_the_later_wins() -> None:
+    found = last_of_each(["a.b=1", "group=x"], ["group=y"], ["c=2", "a.b=3"])
+    assert sorted(found) == ["a.b=3", "c=2", "group=y"]
