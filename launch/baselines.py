@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 import joblib
 import numpy as np
 from jaxtyping import Float
 
+import marl_vae
 from data_gen.storage.dataset import digest
 from data_gen.trajectory import SPLITS, Dataset, take
 from launch.progress import progress
@@ -56,11 +58,18 @@ def flat_vae(run: Path, found: Dataset, seen: Dataset) -> Float[np.ndarray, "E B
     return np.stack([load(place).embed(found.batch).omega_mean for place in folders(run / "flat", task.train)])
 
 
+def _source() -> list[tuple[str, bytes]]:
+    """All that says how a ceiling is trained."""
+    here = Path(marl_vae.__file__).parent
+    versions = [(name, version(name).encode()) for name in ("jax", "flax", "optax")]
+    return versions + [(str(file.relative_to(here)), file.read_bytes()) for file in sorted(here.rglob("*.py"))]
+
+
 def ceiling_of(run: Path, seen: Dataset, cache: Path, tell: Callable[[float, str], None]) -> Ceiling:
     """Trains encoders like the run's on a label, one a seed, and keeps what they answer in `cache`."""
     model, task = load(run), task_of(run, seen)
     seeds = [alone.seed for alone in task.train.alone()]
-    identity = joblib.hash((task.data, vars(task.model), task.train.hold_out, seeds))
+    identity = joblib.hash((task.data, vars(task.model), task.train.hold_out, seeds, _source()))
 
     def ceiling(
         kind: str, values: np.ndarray, n_classes: int, train: np.ndarray, validation: np.ndarray, test: np.ndarray

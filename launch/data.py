@@ -1,13 +1,17 @@
-"""Which episodes a run reads, and which of them something may be fitted on."""
+"""What a run reads: its episodes, those that something may be fitted on, and its probe table."""
 
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+import yaml
+
 from data_gen.storage.dataset import read_dataset
-from data_gen.trajectory import Dataset, seen_rows, select
+from data_gen.trajectory import Dataset, InputError, seen_rows, select
 from launch.rundir import config_of
 from launch.schema import Training
 from marl_vae.task import Train
+from probes.probe import Probe
 
 
 def data_folder(cfg: Training, run: Path) -> Path:
@@ -21,11 +25,32 @@ def seen_data(cfg: Training, run: Path) -> Dataset:
     return select(found, seen_rows(found, cfg.train.hold_out))
 
 
+def train_of(run: Path) -> Train:
+    """How a run was trained; InputError where it was not."""
+    config = config_of(run)
+    if "train" not in config:
+        raise InputError(f"{run} was generated but not trained; run launch.train name={run.name} first.")
+    return Train(**config["train"])
+
+
 def hold_out_of(run: Path) -> list[int]:
     """The checkpoints that nothing of a run was fitted on."""
-    return Train(**config_of(run)["train"]).hold_out
+    return train_of(run).hold_out
 
 
 def inputs_of(found: Dataset) -> dict[str, Any]:
     """What the probes take of a data set."""
     return {name: getattr(found, name) for name in ("batch", "features", "rows", "split", "labels", "hand")}
+
+
+def read_probes(run: Path) -> tuple[pd.DataFrame, Probe]:
+    """A run's probe table, and the settings that it was made with; InputError where it has none."""
+    try:
+        settings = yaml.safe_load((run / "probe.yaml").read_text())
+        return pd.read_csv(run / "probes.csv"), Probe(**settings | {"concepts": None})
+    except FileNotFoundError:
+        raise InputError(f"{run} has no probe table to compare with. Run launch.probe run={run} first.") from None
+    except TypeError as error:
+        raise InputError(
+            f"{run / 'probe.yaml'} is of other code ({error}). Run launch.probe run={run} again."
+        ) from None

@@ -49,5 +49,6 @@ def concepts(how: Concepts, cfg: Probe, run: Path, inputs: dict[str, Any]) -> di
         targets=make_targets(inputs["labels"], rows, split, cfg.labels),
     )
     if len(found.curve):
+        (run / "figures").mkdir(exist_ok=True)
         completeness_curves(found.curve).savefig(run / "figures" / "concepts.png")
     return {name: getattr(found, field) for field, name in CONCEPTS.items()}

@@ -4,15 +4,32 @@ from pathlib import Path
 
 import numpy as np
 
+from data_gen.storage.dataset import digest
 from data_gen.storage.store import read_group
-from data_gen.trajectory import TrajectoryBatch
+from data_gen.trajectory import InputError, TrajectoryBatch
+from launch.data import train_of
+from launch.rundir import data_of
 from marl_vae import load_untrained
+from marl_vae.train import folders
 from probes.features import Encoded
 
 
 def folders_of(run: Path) -> list[Path]:
-    """The folders of a run's encoder seeds: its own, and each seed_* in it."""
-    return [run, *sorted(run.glob("seed_*"))]
+    """The folders of a run's encoder seeds, in the order of the seeds; of one of those folders, itself."""
+    config = run / "config.yaml"
+    return folders(run, train_of(run)) if config.exists() else [run]
+
+
+def check_embeddings(run: Path) -> None:
+    """Raise InputError where an encoder seed has no embeddings, or they are of other data than lie there now."""
+    data = digest(data_of(run))
+    for place in folders_of(run):
+        _, attrs = read_group(place / "embeddings")
+        if attrs["chosen"]["data"] != data:
+            raise InputError(
+                f"{place / 'embeddings'} are of another data set than {data_of(run)} holds now. Train the run again "
+                "under another name=, or put the old data set back."
+            )
 
 
 def encoded_of(folders: list[Path], batch: TrajectoryBatch, seed: int) -> Encoded:

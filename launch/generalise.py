@@ -8,12 +8,14 @@ from data_gen.domains.translation import in_actions_of
 from data_gen.storage.dataset import read_dataset
 from data_gen.trajectory import Dataset, InputError, seen_rows, select
 from launch.data import hold_out_of
+from launch.encoders import check_embeddings
 from launch.entry import enter
 from launch.judges import Judges
 from launch.progress import progress
 from launch.rundir import claim, config_of, data_of
 from launch.schema import Generalising
 from marl_vae.files import write_text
+from probes.labels import check_names, names_of
 from probes.table.generalisation import format_generalisation, generalisation_table
 
 
@@ -25,7 +27,9 @@ def sets_of(cfg: Generalising, run: Path) -> tuple[Dataset, dict[str, Dataset]]:
         rest = np.setdiff1d(np.arange(len(found.split), dtype=np.int32), seen)
         others["held-out checkpoints"] = select(found, rest)
     if cfg.other:
-        others["other actions"] = in_actions_of(found, read_dataset(Path(cfg.other)), cfg.other)
+        other = in_actions_of(found, read_dataset(Path(cfg.other)), cfg.other)
+        same = ~np.isin(other.rows.checkpoint, hold_out)  # one change at a time
+        others["other actions"] = select(other, np.flatnonzero(same).astype(np.int32))
     if not others:
         raise InputError(
             f"{run} was trained on every checkpoint, and other= names no data set, so there is nothing to try it on. "
@@ -38,7 +42,9 @@ def main(cfg: Generalising) -> None:
     """Write generalisation.csv and print how values change from the test groups to each set."""
     run = Path(cfg.run)
     config_of(run)
+    check_embeddings(run)
     seen, others = sets_of(cfg, run)
+    check_names(cfg.probe.labels, names_of(seen.labels))
     with claim(run, {}, {"probe": cfg.probe.seed}):
         judges = Judges(run, seen, cfg.probe.seed)
         evidence = {name: judges.evidence(found) for name, found in others.items()}

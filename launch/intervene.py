@@ -2,15 +2,13 @@
 
 from pathlib import Path
 
-import pandas as pd
-import yaml
-
 from data_gen.recording.recording import of_episodes
 from data_gen.recording.worlds import world_of
 from data_gen.storage.dataset import read_dataset
 from data_gen.storage.store import read_group
-from data_gen.trajectory import InputError, seen_rows, select
-from launch.data import hold_out_of
+from data_gen.trajectory import seen_rows, select
+from launch.data import hold_out_of, read_probes
+from launch.encoders import check_embeddings
 from launch.entry import enter
 from launch.log import logging_to
 from launch.progress import progress
@@ -23,23 +21,14 @@ from probes.interventions.figure import intervention_figure
 from probes.interventions.intervention import Latents
 from probes.interventions.text import format_interventions
 from probes.interventions.used import check_interventions, decodable_and_used, intervene
-from probes.probe import Probe
 from probes.report.report import png
-
-
-def read_probes(run: Path) -> tuple[pd.DataFrame, Probe]:
-    """The run's probe table, and the settings that it was made with; InputError where it has none."""
-    try:
-        settings = yaml.safe_load((run / "probe.yaml").read_text())
-        return pd.read_csv(run / "probes.csv"), Probe(**settings | {"concepts": None})
-    except FileNotFoundError:
-        raise InputError(f"{run} has no probe table to compare with. Run launch.probe run={run} first.") from None
 
 
 def main(cfg: Intervening) -> None:
     """Write interventions.csv, its curves, decodable_and_used.csv and a figure, and print what they say."""
     run = Path(cfg.run)
     config_of(run)
+    check_embeddings(run)
     embedded, _ = read_group(run / "embeddings")
     found = read_dataset(data_of(run))
     rows = seen_rows(found, hold_out_of(run))

@@ -6,13 +6,14 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from data_gen.trajectory import SPLITS, Dataset, take
+from data_gen.trajectory import SPLITS, Dataset, InputError, take
 from launch.encoders import folders_of
 from launch.progress import progress
 from marl_vae import load, load_untrained
 from marl_vae.batching import in_pieces
 from marl_vae.bound import bound
 from marl_vae.diagnostics.latent_free import fit_without_latents
+from marl_vae.model import AUTOENCODER
 from probes.features import Encoded
 from probes.table.generalisation import Evidence
 
@@ -24,6 +25,8 @@ class Judges:
         places = folders_of(run)
         self._trained = [load(place) for place in places]
         self._untrained = [load_untrained(place, seed=seed + i) for i, place in enumerate(places)]
+        if self._trained[0].config.form == AUTOENCODER:
+            raise InputError(f"{run} is an autoencoder (model.form): it has no bound to compare elsewhere.")
         parts = [take(seen.batch, seen.rows_of(name)) for name in SPLITS[:2]]
         with progress("policy without latents") as tell:
             self._free = fit_without_latents(self._trained[0], *parts, seed=seed, report=tell)

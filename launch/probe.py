@@ -6,12 +6,11 @@ from pathlib import Path
 import yaml
 
 from data_gen.storage.dataset import read_dataset
-from data_gen.storage.store import read_group
 from data_gen.trajectory import seen_rows, select
 from launch.baselines import ceiling_of, flat_vae
 from launch.data import hold_out_of, inputs_of
 from launch.deeper import DEEPER, deeper
-from launch.encoders import encoded_of, folders_of
+from launch.encoders import check_embeddings, encoded_of, folders_of
 from launch.entry import enter
 from launch.log import NoLogger, logging_to
 from launch.progress import progress
@@ -33,7 +32,7 @@ def done(cfg: Probe, run: Path) -> bool:
 
 def probe(cfg: Probe, run: Path, logger: NoLogger) -> None:
     """Write probes.csv, the figures and report.html, and the tables of `deeper` that are asked for; print the first."""
-    for name in ("report.html", *DEEPER):
+    for name in ("report.html", "probes.csv", "decodable_and_used.csv", *DEEPER):
         (run / name).unlink(missing_ok=True)
     write_text(run / "probe.yaml", yaml.safe_dump(asdict(cfg), sort_keys=False))
     found, cache = read_dataset(data_of(run)), run / "probe_cache"
@@ -48,8 +47,8 @@ def probe(cfg: Probe, run: Path, logger: NoLogger) -> None:
     write_text(run / "probes.csv", table.to_csv(index=False))
     logger.table("probes", table)
     print(format_table(table))
-    report(run, found, table, encoded.z_omega[0])
     deeper(cfg, run, inputs, logger)
+    report(run, found, table, encoded.z_omega[0])  # the last, since it says that the probing is done
     logger.figures(run / "figures")
 
 
@@ -57,7 +56,7 @@ def main(cfg: Probing) -> None:
     """Probe a run again, with settings that may be new."""
     run = Path(cfg.run)
     config_of(run)
-    read_group(run / "embeddings")
+    check_embeddings(run)
     found = read_dataset(data_of(run))
     check_labels(cfg.probe, select(found, seen_rows(found, hold_out_of(run))))
     with claim(run, {}, {"probe": cfg.probe.seed}):

@@ -90,13 +90,13 @@ class Generalising:
 class StudyDomain:
     """Overrides of `launch.generate` (`data`, and `other` for the other kind of action) and of every training.
 
-    `labels` are probed, `intervened` tried in the simulator; `arms` of the search and `schedules` are names, all arms
-    where none is given.
+    `labels` are probed, `intervene` are overrides of `launch.intervene`; `arms` of the search and `schedules` are
+    names, all arms where none is given.
     """
 
     data: list[str] = MISSING
     labels: list[str] = MISSING
-    intervened: list[str] = MISSING
+    intervene: list[str] = MISSING
     hold_out: list[int] = MISSING
     arms: list[str] = field(default_factory=list)
     schedules: list[str] = field(default_factory=list)
@@ -114,6 +114,18 @@ class Study:
     search: dict[str, list[str]] = MISSING
     schedules: dict[str, list[str]] = MISSING
     domains: dict[str, StudyDomain] = MISSING
+
+    def __post_init__(self) -> None:
+        if self.seeds < 2:
+            raise InputError(f"seeds={self.seeds}; the study compares encoder seeds, so give at least 2.")
+        for name, own in self.domains.items():
+            for kind, wanted, known in (
+                ("arms", own.arms, self.search),
+                ("schedules", own.schedules, self.schedules),
+            ):
+                unknown = sorted(set(wanted) - set(known))
+                if unknown:
+                    raise InputError(f"domains.{name}.{kind}: there is no {unknown[0]!r}; there are {list(known)}.")
 
 
 @dataclass

@@ -20,15 +20,15 @@ class Steps:
     def __init__(self, folder: Path):
         self._folder = folder
 
-    def launch(self, entry: str, *overrides: str) -> None:
+    def launch(self, entry: str, *overrides: str, makes: Path) -> None:
         """`python -m launch.<entry> <overrides>` in a process of its own, which takes its memory with it."""
         command = ["python", "-m", f"launch.{entry}", *overrides]
-        self.once(command, lambda: _run(command))
+        self.once(command, lambda: _run(command), makes)
 
-    def once(self, what: list[str], do: Callable[[], None]) -> None:
-        """Do it unless it was done, and note how long it took."""
+    def once(self, what: list[str], do: Callable[[], None], makes: Path) -> None:
+        """Do it unless it was done and what it `makes` is still there, and note how long it took."""
         stamp = self._folder / f"{hashlib.sha256(json.dumps(what).encode()).hexdigest()[:16]}.json"
-        if stamp.exists():
+        if stamp.exists() and makes.exists():
             return
         print(" ".join(what), flush=True)
         start = time.monotonic()

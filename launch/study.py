@@ -13,7 +13,7 @@ from probes.study.page import write_study
 def main(cfg: Study) -> None:
     """Every domain in turn; then docs/study.md and its tables."""
     root = Path(cfg.runs)
-    with claim(root, {"study": cfg}, {"train": 0, "encoders": cfg.seeds}):
+    with claim(root, {}, {"train": 0, "encoders": cfg.seeds}):
         steps = Steps(root / "steps")
         tables = {name: Part(cfg, name, steps).run() for name in cfg.domains}
         labels = {name: own.labels for name, own in cfg.domains.items()}

@@ -30,12 +30,16 @@ class Part:
 
     def run(self) -> dict[str, pd.DataFrame]:
         """Every step; the tables that the study shows of this domain."""
-        self.steps.launch("generate", f"name={self.name}", f"runs={self.cfg.runs}", *self.own.data)
+        self.steps.launch(
+            "generate", f"name={self.name}", f"runs={self.cfg.runs}", *self.own.data, makes=self.home / "data"
+        )
         search = self.search()
         best = self.cfg.search[best_arm(search)]
         final = self.train("final", best, [f"train.seeds={self.cfg.seeds}"])
-        self.steps.launch("probe", f"run={final}", "probe=full", f"probe.labels=[{self.labels}]")
-        self.steps.launch("intervene", f"run={final}", f"intervention.labels=[{','.join(self.own.intervened)}]")
+        self.steps.launch(
+            "probe", f"run={final}", "probe=full", f"probe.labels=[{self.labels}]", makes=final / "report.html"
+        )
+        self.steps.launch("intervene", f"run={final}", *self.own.intervene, makes=final / "interventions.csv")
         tables = {"search": search, "schedules": self.schedules(best), "generalisation": self.carried(best)}
         for name in ("probes", "concepts", "decodable_and_used", "interventions", "label_efficiency"):
             tables[name] = pd.read_csv(final / f"{name}.csv")
@@ -44,7 +48,8 @@ class Part:
     def train(self, kind: str, *overrides: list[str]) -> Path:
         """A training on the domain's data into the folder `kind`; of two values for one key the later wins."""
         where = [f"name={self.name}/{kind}", f"runs={self.cfg.runs}", f"data={self.home / 'data'}"]
-        self.steps.launch("train", *where, *last_of_each(self.own.train, *overrides))
+        last = last_of_each(self.own.train, *overrides)
+        self.steps.launch("train", *where, *last, makes=self.home / kind / "usage.json")
         return self.home / kind
 
     def search(self) -> pd.DataFrame:
@@ -61,14 +66,17 @@ class Part:
         rows = []
         for name in self.own.schedules:
             run = self.train(f"schedule/{name}", best, self.cfg.schedules[name], [f"train.seeds={self.cfg.seeds}"])
-            rows += [{"schedule": name, **self.judged(place, "test")} for place in folders_of(run)]
+            for place in folders_of(run):
+                usage = summary_of(read_usage(place)._asdict())
+                rows.append({"schedule": name, "seed": place.name, **self.judged(place, "test"), **usage})
         return pd.DataFrame(rows)
 
     def judged(self, place: Path, part: str) -> dict[str, Any]:
-        """Skill of one encoder's linear probes on a split's groups, and how its latents are used."""
+        """Skill of one encoder's linear probes on a split's groups."""
         made = place / f"{part}.csv"
-        self.steps.once([f"linear probes on {part} groups", str(place)], lambda: self.score(place, part, made))
-        return mean_skill(pd.read_csv(made)) | summary_of(read_usage(place)._asdict())
+        step = [f"linear probes on {part} groups", str(place), self.labels]
+        self.steps.once(step, lambda: self.score(place, part, made), made)
+        return mean_skill(pd.read_csv(made))
 
     def score(self, place: Path, part: str, made: Path) -> None:
         """Linear probes of one encoder, fitted on training groups."""
@@ -85,9 +93,11 @@ class Part:
         """Probes and bound on a checkpoint that nothing was fitted on, and on the other kind of action."""
         run, other = self.train("held", best, [f"train.hold_out={self.own.hold_out}"]), []
         if self.own.other:
-            self.steps.launch("generate", f"name={self.name}_other", f"runs={self.cfg.runs}", *self.own.other)
-            other = [f"other={Path(self.cfg.runs) / f'{self.name}_other' / 'data'}"]
-        self.steps.launch("generalise", f"run={run}", f"probe.labels=[{self.labels}]", *other)
+            data, where = Path(self.cfg.runs) / f"{self.name}_other" / "data", f"name={self.name}_other"
+            self.steps.launch("generate", where, f"runs={self.cfg.runs}", *self.own.other, makes=data)
+            other = [f"other={data}"]
+        asked = [f"run={run}", f"probe.labels=[{self.labels}]", *other]
+        self.steps.launch("generalise", *asked, makes=run / "generalisation.csv")
         return pd.read_csv(run / "generalisation.csv")
 
 

@@ -31,7 +31,7 @@ def train(cfg: Training, run: Path, logger: NoLogger) -> bool:
             if seed == cfg.train.seed:
                 latest.update(row)
             logger.metrics(named(row, seed, cfg.train))
-            tell(row["step"] / cfg.train.steps, describe(latest))
+            tell(row["step"] / cfg.train.steps, describe(latest or row))
 
         task = Task(cfg.model, dims_of(found), found.features, cfg.objective, cfg.schedule, cfg.train, digest(root))
         states = fit(parts[0], parts[1], task, run, show)

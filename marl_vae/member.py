@@ -84,7 +84,7 @@ def _row(step: int, trace: Trace, task: Task) -> dict[str, Any]:
         wrong = np.flatnonzero(~np.isfinite(values))
         if len(wrong):
             raise TrainingDiverged(
-                f"{name} became {values[wrong[0]]} at step {first + int(wrong[0])}. Lower "
+                f"{name} became {values[wrong[0]]} at step {first + int(wrong[0])} of seed {task.train.seed}. Lower "
                 f"{rates}train.learning_rate or train.clip under another name=, or look for extreme values in the data."
             )
     levels = {"omega": task.schedule.joint, "alpha": task.schedule.local}

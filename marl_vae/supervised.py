@@ -134,9 +134,9 @@ def _learn(
             values = np.array(
                 [_score(question, in_pieces(partial(_answer, graph, one, scale), judged)) for one in each]
             )
-        better = values > best_values
+        better = (values > best_values) & (stale < PATIENCE)  # one that has stopped stays stopped beside the others
         best = jax.tree.map(partial(_where, jnp.asarray(better)), now.params, best)
-        best_values, stale = np.maximum(values, best_values), np.where(better, 0, stale + 1)
+        best_values, stale = np.where(better, values, best_values), np.where(better, 0, stale + 1)
         report((number + 1) / ROUNDS)
         if (stale >= PATIENCE).all():
             break

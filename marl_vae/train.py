@@ -56,8 +56,8 @@ def fit(
                     kept[i].save(states[i], scale)
                 going = [i for i in going if not states[i].finished]
     except TrainingDiverged as error:
-        last = kept[0].latest()
-        what = "No checkpoint was written yet." if last is None else f"The checkpoint of step {last} is kept."
+        last = min((one.latest() or 0 for one in kept), default=0)
+        what = f"The checkpoint of step {last} is kept." if last else "No checkpoint was written yet."
         raise TrainingDiverged(f"{error} {what}") from None
     finally:
         for member in members:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 
 import joblib
 import numpy as np
+import scipy
 import sklearn
 from joblib import Parallel, delayed
 
@@ -60,7 +61,11 @@ def content_name(function: Callable[..., Any], arguments: tuple[Any, ...]) -> st
 def _source() -> str:
     here = Path(__file__).parent
     files = sorted([*here.glob("*.py"), *here.glob("table/*.py")])
-    return str(joblib.hash(([(file.name, file.read_bytes()) for file in files], np.__version__, sklearn.__version__)))
+    return str(
+        joblib.hash(
+            ([(file.name, file.read_bytes()) for file in files], np.__version__, scipy.__version__, sklearn.__version__)
+        )
+    )
 
 
 def read(path: Path) -> tuple[Any] | None:

@@ -48,6 +48,17 @@ def make_targets(
     return tuple(target for target in found if not names or {target.label, target.name} & set(names))
 
 
+def columns_of(spec: LabelSpec, labels: Labels) -> list[str]:
+    """The names of a label's columns, where each agent has one of its own."""
+    values = labels.values[spec.source]
+    return [f"{spec.name}_{i}" for i in range(values.shape[1])] if values.ndim == 2 else []
+
+
+def names_of(labels: Labels) -> list[str]:
+    """Every name that a label or a column of one goes by."""
+    return sorted({name for spec in labels.specs for name in (spec.name, *columns_of(spec, labels))})
+
+
 def check_names(names: list[str], known: list[str]) -> None:
     """Raise InputError where a name is not a label."""
     for name in names:

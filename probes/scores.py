@@ -80,8 +80,10 @@ def interval(
 ) -> tuple[float, float]:
     """The expanded percentile 95 % interval of bootstrap draws (Hesterberg 2015, section 5.3).
 
-    The plain percentile interval is too narrow for few groups.
+    The plain percentile interval is too narrow for few groups. One group has no interval: NaN.
     """
+    if n_groups < 2:
+        return float("nan"), float("nan")
     tail = expanded_tail(n_groups, widening=widening, freedom=freedom)
     low, high = np.nanquantile(values, (tail, 1 - tail))
     return float(low), float(high)

@@ -19,6 +19,12 @@ def in_actions_of(found: Dataset, other: Dataset, where: str) -> Dataset:
             f"other={where} is of {_told(domains[1])}; it must be of the run's domain, {_told(domains[0])}, "
             "and that be one whose agents can act in both kinds: hill_climbing or coordination."
         )
+    seeds = [one.meta["recording"]["seed"] for one in (found, other)]
+    if seeds[0] == seeds[1]:
+        raise InputError(
+            f"other={where} was recorded with recording.seed={seeds[1]}, as the run's data were: its episodes start "
+            "where those start that probes are fitted on. Generate it with another recording.seed."
+        )
     if kinds[0] == kinds[1]:
         raise InputError(f"other={where} has {kinds[1]} actions, as the run has; give the data of the other kind.")
     batch = other.batch

@@ -117,11 +117,12 @@ def completeness(kind: str, full: Sums, through: Sums, weights: Float[np.ndarray
     floors = floor_of(kind, full, weights)
     gain, part = score(full, weights) - floors, score(through, weights) - floors
     n_groups = len(full.totals)
-    (low, high), tail = interval(gain, n_groups), expanded_tail(n_groups)
+    low, high = interval(gain, n_groups)
     scores = {"full": full_value, "floor": floor, "through": through_value}
-    if low <= 0 or full_value <= floor:
+    if not low > 0 or full_value <= floor:
         note = f"undefined: full - floor is {full_value - floor:.3f}, its 95 % interval {low:.3f} to {high:.3f}"
         return Completeness(value=np.nan, low=np.nan, high=np.nan, note=note, **scores)
+    tail = expanded_tail(n_groups)
     ratio = np.divide(part, gain, out=np.zeros_like(part), where=gain > 0)
     return Completeness(
         value=(through_value - floor) / (full_value - floor),

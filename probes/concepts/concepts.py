@@ -168,7 +168,8 @@ def choose_number(
     rng = generator(probe.seed, target.name, "number of concepts")
     weights = draw_groups(rng, len(full.totals), probe.bootstrap)
     through = np.array([point(sums) for sums, _ in tried])
-    errors = np.array([np.nanstd(score(sums, weights)) for sums, _ in tried])
+    n = len(full.totals)  # a bootstrap of n groups has the variance of their mean times (n - 1) / n
+    errors = np.array([np.nanstd(score(sums, weights)) for sums, _ in tried]) * np.sqrt(n / max(n - 1, 1))
     chosen = smallest_within_one_error(through, errors)
     records = []
     for i, (sums, _) in enumerate(tried):

@@ -9,9 +9,9 @@ from probes.study.study import bars, best_arm, reached, schedule_verdict
 
 HEAD = """# What the joint latent holds: the study
 
-Made by `python -m launch.study` ({hours:.1f} hours in all; the same command goes on where it stopped). Every table is
-in `docs/study/` as CSV, with the commands and their seconds in `steps.csv`. Settings: `conf/study.yaml`. Encoder seeds
-0 to {last}; recording seed 0.
+Made by `python -m launch.study` ({hours:.1f} hours, interrupted attempts left out; the same command goes on where it
+stopped). Every table is in `docs/study/` as CSV, with the commands and their seconds in `steps.csv`. Settings:
+`conf/study.yaml`. Encoder seeds 0 to {last}; recording seed 0.
 """
 SEARCH = """### Search, on validation groups alone
 
@@ -27,18 +27,26 @@ EVERY = """Linear probes of every feature set:
 """
 SCHEDULES = """### Cyclical, monotonic or constant β
 
-Mean (standard deviation) over {n} encoder seeds. {verdict}.
+Mean (standard deviation) over {n} encoder seeds, on the same test groups. {verdict}. Cyclical and constant β keep the
+best of four comparisons of the validation bound, monotonic the last model: the schedule and the choice go together.
 """
 USED = """### Decodable, and used by the policy
 
-`decodable` is the linear probe less chance, `used` the effect of swapping z_ω in the simulator, both with intervals
-(docs/intervention.md).
+`decodable` is the linear probe less chance over all encoder seeds, `used` the effect of swapping z_ω in the simulator
+under the first seed's model, both with intervals (docs/intervention.md).
+"""
+SWAPPED = """Of the rollouts that had their own episode's class, `changed` is the share that a swap takes to the other
+episode's (the bar is .80 for two conventions), `stayed` the share that keeps it, `changed_control` that of a swap
+within the class.
 """
 CONCEPTS = """### Concepts
+
+Of the first encoder seed (docs/concepts.md).
 """
 CARRIED = """### Held-out checkpoint, and the other kind of action
 
-Linear probe of z_ω, and nats an action (docs/generalisation.md).
+(value − chance) / (1 − chance) of the linear probe of z_ω, and nats an action (docs/generalisation.md). A set that
+lacks a class has fewer classes to tell apart.
 """
 
 
@@ -66,16 +74,22 @@ def write_study(
 def sections(found: dict[str, pd.DataFrame], labels: list[str]) -> list[str]:
     """The Markdown of one domain."""
     search, bar = found["search"], bars(found["probes"], labels)
-    parts = [SEARCH.format(arm=best_arm(search)), markdown(search.drop(columns="verdict"))]
+    parts = [SEARCH.format(arm=best_arm(search)), markdown(search)]
     parts += [BARS.format(ceiling=reached(bar, "near_ceiling"), pca=reached(bar, "beats_pca")), markdown(bar)]
     parts += [EVERY, markdown(by_features(found["probes"], labels))]
     if len(found["schedules"]):
-        of_seeds = found["schedules"].drop(columns="verdict")
+        of_seeds = found["schedules"].drop(columns=["verdict", "seed"])
         n = of_seeds.schedule.tolist().count(of_seeds.schedule.iloc[0])
         parts += [SCHEDULES.format(n=n, verdict=schedule_verdict(of_seeds)), markdown(spread_of(of_seeds, "schedule"))]
-    parts += [USED, markdown(found["decodable_and_used"])]
+    parts += [USED, markdown(found["decodable_and_used"]), SWAPPED, markdown(swapped(found["interventions"]))]
     parts += [CONCEPTS, markdown(found["concepts"])]
     return parts + [CARRIED, markdown(by_sets(found["generalisation"]))]
+
+
+def swapped(interventions: pd.DataFrame) -> pd.DataFrame:
+    """What a swap of z_omega changes, a row a label."""
+    names = ["label", "reproduced", "repeatable", "changed", "changed_low", "changed_high", "changed_control", "stayed"]
+    return pd.DataFrame(interventions[interventions.kind == "swap"], columns=[*names, "n_pairs", "n_groups"])
 
 
 def by_features(probes: pd.DataFrame, labels: list[str]) -> pd.DataFrame:
@@ -85,8 +99,9 @@ def by_features(probes: pd.DataFrame, labels: list[str]) -> pd.DataFrame:
 
 
 def by_sets(carried: pd.DataFrame) -> pd.DataFrame:
-    """Values of z_omega's linear probe and of the bound: a row a label, a column a set of test episodes."""
+    """Skill above chance of z_omega's linear probe, and the bound: a row a label, a column a set of test episodes."""
     rows = carried[((carried.features == "z_omega") & (carried.probe == "linear")) | (carried.features == "model")]
+    rows = rows.assign(value=((rows.value - rows.chance) / (1 - rows.chance)).fillna(rows.value))
     return rows.pivot_table(index="label", columns="scored_on", values="value", sort=False).reset_index()
 
 

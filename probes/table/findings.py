@@ -19,7 +19,7 @@ Row = dict[str, Any]
 
 def format_table(table: pd.DataFrame) -> str:
     """The table for a terminal, in blocks by label and probe, with the legend and the findings in words."""
-    title = "What can be read from what (95 % intervals over test groups)"
+    title = "What can be read from what (95 % intervals over test groups and encoder seeds)"
     shown = Table(title=title, box=SIMPLE, pad_edge=False, padding=(0, 1, 0, 0))
     for name in ("label", "features"):
         shown.add_column(name, no_wrap=True)

@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int32
 
-from data_gen.trajectory import SPLITS, FeatureMask, Features, Labels, LabelSpec, RowIndex, TrajectoryBatch
+from data_gen.trajectory import SPLITS, FeatureMask, Features, Labels, RowIndex, TrajectoryBatch
 from probes.bootstrap import draw_weights, interval_of, sample
 from probes.features import Encoded
 from probes.jobs import silent
-from probes.labels import check_names
+from probes.labels import check_names, columns_of, names_of
 from probes.probe import Probe
 from probes.scores import Sums
-from probes.table.findings import ranged
+from probes.table.findings import number, ranged
 from probes.table.table import probe_table
 
 KNOWN = "test groups"
@@ -60,7 +60,7 @@ def generalisation_table(
     """
     asked, frames = {KNOWN: known, **others}, []
     config, known = replace(config, labels=[]), with_labels(known, config.labels)
-    for number, (name, other) in enumerate(asked.items()):
+    for place, (name, other) in enumerate(asked.items()):
         both = joined(known, other)
         table = probe_table(
             config,
@@ -71,7 +71,7 @@ def generalisation_table(
             labels=both.labels,
             hand=both.hand,
             encoded=both.encoded,
-            progress=lambda done, total, number=number: progress(number * total + done, len(asked) * total),
+            progress=lambda done, total, place=place: progress(place * total + done, len(asked) * total),
         )
         frames.append(table.assign(scored_on=name)[table.level != "confound"])
         frames.append(pd.DataFrame.from_records(bound_records(config, name, tested(other))))
@@ -83,14 +83,10 @@ def with_labels(found: Evidence, names: list[str]) -> Evidence:
 
     A label that the user named may be impossible among other episodes, which is an answer and no error.
     """
-    check_names(names, sorted({name for spec in found.labels.specs for name in (spec.name, *_columns(spec, found))}))
-    kept = [spec for spec in found.labels.specs if not names or {spec.name, *_columns(spec, found)} & set(names)]
-    return found._replace(labels=found.labels._replace(specs=tuple(kept)))
-
-
-def _columns(spec: LabelSpec, found: Evidence) -> list[str]:
-    values = found.labels.values[spec.source]
-    return [f"{spec.name}_{i}" for i in range(values.shape[1])] if values.ndim == 2 else []
+    labels = found.labels
+    check_names(names, names_of(labels))
+    kept = [spec for spec in labels.specs if not names or {spec.name, *columns_of(spec, labels)} & set(names)]
+    return found._replace(labels=labels._replace(specs=tuple(kept)))
 
 
 def joined(known: Evidence, other: Evidence) -> Evidence:
@@ -158,16 +154,22 @@ def bound_records(config: Probe, name: str, found: Evidence) -> list[dict]:
 
 
 def format_generalisation(table: pd.DataFrame) -> str:
-    """Linear probes of z_omega and the bound, one line each, a column for each set of test episodes."""
+    """Linear probes of z_omega (with chance) and the bound, a line each, a column for each set of test episodes."""
     shown = table[((table.features == "z_omega") & (table.probe == "linear")) | (table.features == "model")]
     lines = [f"{'':24}" + "".join(f"{name:>26}" for name in shown.scored_on.unique())]
     names = list(dict.fromkeys(shown.scored_on))
     for label, rows in shown.groupby("label", sort=False):
         own = {row["scored_on"]: row for row in pd.DataFrame(rows).to_dict("records")}
         cells = [own.get(name, NOTHING) for name in names]
-        told = [ranged(*(cell[key] for key in NOTHING)) for cell in cells]
+        told = [ranged(*(cell[key] for key in NOTHING)) + of_chance(cell) for cell in cells]
         lines.append(f"{label:24}" + "".join(f"{cell or 'not evaluated':>26}" for cell in told))
     return "\n".join(lines)
+
+
+def of_chance(cell: dict[str, float]) -> str:
+    """Chance beside a value: a set that lacks a class has another chance than the others."""
+    chance = cell.get("chance", np.nan)
+    return "" if np.isnan(chance) else f" of {number(chance)}"
 
 
 def _concatenated(first: np.ndarray, second: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ B, T, N, DO = 4, 3, 2, 5
 SPECS = {"continuous": ActionSpec("continuous", 2), "discrete": ActionSpec("discrete", 9)}
 
 
-def made(kind: str, **domain) -> Dataset:
+def made(kind: str, seed: int | None = None, **domain) -> Dataset:
     rng = np.random.default_rng(0)
     if kind == "discrete":
         actions = rng.integers(0, 9, (B, T, N)).astype(np.int32)
@@ -42,7 +42,10 @@ def made(kind: str, **domain) -> Dataset:
         hand=Features(np.zeros((B, 1), np.float32), ("one",)),
         split=(numbers // 2).astype(np.int32),
         action=SPECS[kind],
-        meta={"domain": {"name": "hill_climbing", "actions": kind, "horizon": 25} | domain},
+        meta={
+            "domain": {"name": "hill_climbing", "actions": kind, "horizon": 25} | domain,
+            "recording": {"seed": len(kind) if seed is None else seed},
+        },
     )
 
 
@@ -81,7 +84,8 @@ def test_the_other_data_set_comes_as_test_groups_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("other", "said"),
     [
-        (made("continuous"), "continuous actions, as the run has"),
+        (made("continuous", seed=3), "continuous actions, as the run has"),
+        (made("discrete", seed=10), "recording.seed=10, as the run's data were"),
         (made("discrete", horizon=50), "horizon=50"),
         (made("discrete", name="coordination"), "coordination"),
         (made("discrete")._replace(meta={}), "no domain of ours"),

@@ -12,9 +12,9 @@ from launch.study_part import last_of_each
 def test_a_step_is_done_once_and_noted_with_its_seconds(tmp_path: Path) -> None:
     done: list[str] = []
     for name in ("a", "b", "a"):
-        Steps(tmp_path).once(["step", name], lambda name=name: done.append(name))
+        Steps(tmp_path / "notes").once(["step", name], lambda name=name: done.append(name), tmp_path)
     assert done == ["a", "b"]
-    times = Steps(tmp_path).times()
+    times = Steps(tmp_path / "notes").times()
     assert sorted(times.step) == ["step a", "step b"] and (times.seconds >= 0).all()
 
 
@@ -23,15 +23,23 @@ def test_a_step_that_failed_is_tried_again(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Steps(tmp_path).once(["step"], fail)
+        Steps(tmp_path / "notes").once(["step"], fail, tmp_path)
     done: list[int] = []
-    Steps(tmp_path).once(["step"], lambda: done.append(1))
+    Steps(tmp_path / "notes").once(["step"], lambda: done.append(1), tmp_path)
     assert done == [1]
+
+
+def test_a_step_whose_result_was_removed_is_done_again(tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    for _ in range(2):
+        Steps(tmp_path / "notes").once(["step"], made.touch, made)
+        assert made.exists()
+        made.unlink()
 
 
 def test_a_command_that_fails_ends_the_work(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="launch.nothing .* ended with 1"):
-        Steps(tmp_path).launch("nothing", "name=a")
+        Steps(tmp_path / "notes").launch("nothing", "name=a", makes=tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
