@@ -5,7 +5,7 @@ B episodes, E encoder seeds.
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -166,7 +166,7 @@ def format_generalisation(table: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def of_chance(cell: dict[str, float]) -> str:
+def of_chance(cell: dict[str, Any]) -> str:
     """Chance beside a value: a set that lacks a class has another chance than the others."""
     chance = cell.get("chance", np.nan)
     return "" if np.isnan(chance) else f" of {number(chance)}"

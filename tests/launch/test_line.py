@@ -158,7 +158,7 @@ def test_a_label_that_is_not_there_is_named_before_training(line: Path, tmp_path
 @pytest.mark.parametrize(
     "choice",
     [
-        pytest.param(["domain=coordination", "probe.labels=[progress]"], id="meet"),
+        pytest.param(["domain=coordination", "probe.labels=[progress]"], id="meet", marks=pytest.mark.slow),
         pytest.param(["domain.actions=discrete"], id="climb", marks=pytest.mark.slow),
     ],
 )
@@ -238,9 +238,17 @@ def test_encoder_seeds_and_all_that_a_run_can_be_asked(line: Path, tmp_path: Pat
     steps = ["train.steps=40", "train.batch=32", "train.steps_per_dispatch=10", "train.eval_every=10"]
     assert run("train", *options, *steps, *where, data, "train.seeds=2", "train.hold_out=[2]") == 0
     two = tmp_path / "two"
-    latents = [xr.open_zarr(two / at / "embeddings" / "arrays.zarr", consolidated=False) for at in (".", "seed_1")]
+    latents = [
+        xr.open_zarr(two / at / "embeddings" / "arrays.zarr", consolidated=False).load() for at in (".", "seed_1")
+    ]
     assert latents[0].omega_mean.shape == latents[1].omega_mean.shape == (108, 4)
     assert not np.allclose(latents[0].omega_mean, latents[1].omega_mean)
+    # Interrupted when the first seed had stopped and the second had still to train.
+    shutil.rmtree(two / "seed_1" / "checkpoints" / "40")
+    (two / "usage.json").unlink()
+    assert run("train", *options, *steps, *where, data, "train.seeds=2", "train.hold_out=[2]") == 0
+    again = xr.open_zarr(two / "seed_1" / "embeddings" / "arrays.zarr", consolidated=False)
+    np.testing.assert_array_equal(again.omega_mean, latents[1].omega_mean)
     small = ["probe.labels=[return_class]", "probe.probes=[linear]", "probe.permutations=1", "probe.bootstrap=100"]
     assert run("probe", f"run={two}", "probe=full", *small) == 0
     table = pd.read_csv(two / "probes.csv").query("label == 'return_class'").set_index("features")
@@ -254,6 +262,10 @@ def test_encoder_seeds_and_all_that_a_run_can_be_asked(line: Path, tmp_path: Pat
     assert list(dict.fromkeys(carried.scored_on)) == ["test groups", "held-out checkpoints"]
     assert carried.query("label == 'gain'").n_rows.tolist() == [18, 9]
     assert run("generalise", f"run={line}") == 2
+    shutil.rmtree(two / "seed_1" / "embeddings")
+    before = files(two)
+    assert run("probe", f"run={two}", *small) == 2
+    assert files(two) == before
 
 
 def test_a_checkpoint_that_is_not_there_cannot_be_held_out(line: Path, tmp_path: Path, capsys) -> None:

@@ -181,7 +181,7 @@ def test_confidence_weighs_its_own_episode() -> None:
     [
         pytest.param(FreeBits(), marks=pytest.mark.slow),
         pytest.param(MMD(), marks=pytest.mark.slow),
-        Importance(draws=3),
+        pytest.param(Importance(draws=3), marks=pytest.mark.slow),
         TwoLevel(),
     ],
     ids=lambda kind: type(kind).__name__,
