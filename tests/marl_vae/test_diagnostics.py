@@ -206,8 +206,8 @@ PLANTED = {
 @pytest.mark.parametrize(
     "case",
     [
-        *("weights far too large", "independent agents"),
-        *(pytest.param(case, marks=pytest.mark.slow) for case in ("healthy", "the decoder sees all")),
+        "weights far too large",
+        *(pytest.param(case, marks=pytest.mark.slow) for case in PLANTED if case != "weights far too large"),
     ],
 )
 def test_planted_collapses_get_the_right_verdict(case: str, tmp_path: Path) -> None:

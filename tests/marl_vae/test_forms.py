@@ -179,7 +179,8 @@ def test_what_cannot_train_a_form_is_refused_before_anything_is_written(name: st
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("form", [pytest.param(FLAT, marks=pytest.mark.slow), AUTOENCODER])
+@pytest.mark.slow
+@pytest.mark.parametrize("form", [FLAT, AUTOENCODER])
 def test_a_form_trains_and_its_log_says_what_there_is(form: str, tmp_path: Path) -> None:
     state = tiny_task.run(tmp_path, model=replace(tiny_task.MODEL, form=form), steps=60)
     rows = read_metrics(tmp_path / "metrics.jsonl")
