@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import subprocess
 import sys
 import time
@@ -12,7 +13,6 @@ import pandas as pd
 
 from data_gen.trajectory import InputError
 from marl_vae.files import write_text
-
 
 class Steps:
     """What was done, by command, in `folder`; a step that was done is not done again."""
@@ -26,20 +26,26 @@ class Steps:
         self.once(command, lambda: _run(command), makes)
 
     def once(self, what: list[str], do: Callable[[], None], makes: Path) -> None:
-        """Do it unless it was done and what it `makes` is still there, and note how long it took."""
+        """Do it unless it was done and what it `makes` is still there, and note what it took."""
         stamp = self._folder / f"{hashlib.sha256(json.dumps(what).encode()).hexdigest()[:16]}.json"
         if stamp.exists() and makes.exists():
             return
         print(" ".join(what), flush=True)
-        start = time.monotonic()
+        start, used = time.monotonic(), _processor()
         do()
         stamp.parent.mkdir(parents=True, exist_ok=True)
-        write_text(stamp, json.dumps({"what": what, "seconds": round(time.monotonic() - start)}))
+        took = {"seconds": round(time.monotonic() - start), "processor_seconds": round(_processor() - used)}
+        write_text(stamp, json.dumps({"what": what, **took}))
 
     def times(self) -> pd.DataFrame:
-        """Every step that was done, and its seconds."""
+        """Every step that was done, its seconds, and those of its processors added up."""
         notes = [json.loads(stamp.read_text()) for stamp in sorted(self._folder.glob("*.json"))]
-        return pd.DataFrame([{"step": " ".join(note["what"]), "seconds": note["seconds"]} for note in notes])
+        return pd.DataFrame([note | {"what": " ".join(note["what"])} for note in notes]).rename(columns={"what": "step"})
+
+
+def _processor() -> float:
+    """Seconds of processor that this process and the ended ones it started have used."""
+    return sum(os.times()[:4])
 
 
 def _run(command: list[str]) -> None:

@@ -1,5 +1,8 @@
 """Steps of the study: each done once, a failed one never noted."""
 
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,14 @@ def test_a_step_is_done_once_and_noted_with_its_seconds(tmp_path: Path) -> None:
     assert done == ["a", "b"]
     times = Steps(tmp_path / "notes").times()
     assert sorted(times.step) == ["step a", "step b"] and (times.seconds >= 0).all()
+
+
+def test_a_step_is_noted_with_the_processor_time_of_what_it_started(tmp_path: Path) -> None:
+    work = "import time\nwhile time.process_time() < 1.5: pass"
+    Steps(tmp_path / "notes").once(["work"], lambda: subprocess.run([sys.executable, "-c", work]), tmp_path)
+    Steps(tmp_path / "notes").once(["sleep"], lambda: time.sleep(1.5), tmp_path)
+    spent = Steps(tmp_path / "notes").times().set_index("step").processor_seconds
+    assert spent["work"] >= 1 and spent["sleep"] == 0
 
 
 def test_a_step_that_failed_is_tried_again(tmp_path: Path) -> None:
