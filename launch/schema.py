@@ -91,7 +91,7 @@ class StudyDomain:
     """Overrides of `launch.generate` (`data`, and `other` for the other kind of action) and of every training.
 
     `labels` are probed, `intervene` are overrides of `launch.intervene`; `arms` of the search and `schedules` are
-    names, all arms where none is given.
+    names, all arms where none is given. `train` holds for every training, `quick` for the many of search and schedules.
     """
 
     data: list[str] = MISSING
@@ -101,6 +101,7 @@ class StudyDomain:
     arms: list[str] = field(default_factory=list)
     schedules: list[str] = field(default_factory=list)
     train: list[str] = field(default_factory=list)
+    quick: list[str] = field(default_factory=list)
     other: list[str] = field(default_factory=list)
 
 

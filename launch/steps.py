@@ -14,6 +14,15 @@ import pandas as pd
 from data_gen.trajectory import InputError
 from marl_vae.files import write_text
 
+
+class StepFailed(InputError):
+    """A command ended with another exit code than 0."""
+
+    def __init__(self, said: str, code: int):
+        super().__init__(said)
+        self.code = code
+
+
 class Steps:
     """What was done, by command, in `folder`; a step that was done is not done again."""
 
@@ -40,7 +49,7 @@ class Steps:
     def times(self) -> pd.DataFrame:
         """Every step that was done, its seconds, and those of its processors added up."""
         notes = [json.loads(stamp.read_text()) for stamp in sorted(self._folder.glob("*.json"))]
-        return pd.DataFrame([note | {"what": " ".join(note["what"])} for note in notes]).rename(columns={"what": "step"})
+        return pd.DataFrame([{"step": " ".join(note.pop("what")), **note} for note in notes])
 
 
 def _processor() -> float:
@@ -51,4 +60,5 @@ def _processor() -> float:
 def _run(command: list[str]) -> None:
     ended = subprocess.run([sys.executable, *command[1:]])
     if ended.returncode:
-        raise InputError(f"{' '.join(command)} ended with {ended.returncode}; what it said stands above.")
+        said = f"{' '.join(command)} ended with {ended.returncode}; what it said stands above."
+        raise StepFailed(said, ended.returncode)

@@ -12,11 +12,13 @@ from launch.data import inputs_of
 from launch.embed import read_usage
 from launch.encoders import encoded_of, folders_of
 from launch.schema import Study, StudyDomain
-from launch.steps import Steps
+from launch.steps import StepFailed, Steps
 from marl_vae.files import write_text
 from probes.probe import Probe
 from probes.study.study import best_arm, for_validation, mean_skill, summary_of
 from probes.table.table import probe_table
+
+DIVERGED = 1  # the exit code of a training that ended in numbers that are not finite
 
 
 class Part:
@@ -53,19 +55,28 @@ class Part:
         return self.home / kind
 
     def search(self) -> pd.DataFrame:
-        """Mean skill of linear probes on validation groups for every arm; no test group is looked at."""
+        """Mean skill of linear probes on validation groups for every arm; no test group is looked at.
+
+        An arm whose training diverged has none.
+        """
         rows = []
         for arm in self.own.arms or self.cfg.search:
             overrides = self.cfg.search[arm]
-            run = self.train(f"search/{arm}", overrides)
-            rows.append({"arm": arm, "overrides": " ".join(overrides), **self.judged(run, "validation")})
+            row = {"arm": arm, "overrides": " ".join(overrides), "mean_skill": np.nan}
+            try:
+                row |= self.judged(self.train(f"search/{arm}", self.own.quick, overrides), "validation")
+            except StepFailed as failed:
+                if failed.code != DIVERGED:
+                    raise
+            rows.append(row)
         return pd.DataFrame(rows)
 
     def schedules(self, best: list[str]) -> pd.DataFrame:
         """KL, active units and linear probes of every schedule on test groups; a row an encoder seed."""
         rows = []
         for name in self.own.schedules:
-            run = self.train(f"schedule/{name}", best, self.cfg.schedules[name], [f"train.seeds={self.cfg.seeds}"])
+            seeds = [f"train.seeds={self.cfg.seeds}"]
+            run = self.train(f"schedule/{name}", self.own.quick, best, self.cfg.schedules[name], seeds)
             for place in folders_of(run):
                 usage = summary_of(read_usage(place)._asdict())
                 rows.append({"schedule": name, "seed": place.name, **self.judged(place, "test"), **usage})

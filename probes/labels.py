@@ -59,13 +59,13 @@ def names_of(labels: Labels) -> list[str]:
     return sorted({name for spec in labels.specs for name in (spec.name, *columns_of(spec, labels))})
 
 
-def check_names(names: list[str], known: list[str]) -> None:
-    """Raise InputError where a name is not a label."""
+def check_names(names: list[str], known: list[str], key: str = "probe.labels", where: str = "the data set") -> None:
+    """Raise InputError where a name, given under the config key, is no label that there is."""
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
             hint = f"The nearest is '{near[0]}'. " if near else ""
-            raise InputError(f"probe.labels: the data set has no label '{name}'. {hint}Its labels are {known}.")
+            raise InputError(f"{key}: {where} has no label '{name}'. {hint}Its labels are {known}.")
 
 
 def checkpoint_target(rows: RowIndex, split: Int32[np.ndarray, " B"]) -> Target:

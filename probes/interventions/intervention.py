@@ -5,7 +5,6 @@ The model's decoder is the policy. Simulator and decoder come as callables, so n
 Letters: B rows, P episodes played at once, R rollouts of an arm, N agents, Zw joint latent, Za local latent.
 """
 
-import difflib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -17,7 +16,9 @@ from data_gen.trajectory import SPLITS, Dataset, InputError, Labels, TrajectoryB
 from probes.controls import generator
 from probes.interventions.directions import Axes, moved, random_axes
 from probes.interventions.pairs import Pairs
-from probes.labels import Target, make_targets, read_like
+from probes.labels import Target, check_names, make_targets, read_like
+
+WITHOUT = ("none",)  # the class of episodes in which nothing happened, which not every label has
 
 
 @dataclass
@@ -34,7 +35,7 @@ class Intervention:
     repeats: int = 2
     weights: list[float] = field(default_factory=lambda: [0.0, 0.25, 0.5, 0.75, 1.0])
     shifts: list[float] = field(default_factory=lambda: [-2.0, -1.0, 0.0, 1.0, 2.0])
-    without: list[str] = field(default_factory=lambda: ["none"])
+    without: list[str] = field(default_factory=lambda: list(WITHOUT))
     checkpoints: list[int] = field(default_factory=list)
     bootstrap: int = 2000
     seed: int = 0
@@ -121,14 +122,7 @@ def choose_targets(found: Dataset, names: list[str]) -> tuple[Target, ...]:
     """
     targets = make_targets(found.labels, found.rows, found.split, [])
     known = sorted({name for target in targets for name in (target.label, target.name)})
-    for name in names:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
-            hint = f"The nearest is '{near[0]}'. " if near else ""
-            raise InputError(
-                f"intervention.labels: a rollout of this domain has no label '{name}'. {hint}It has {known}; labels of "
-                f"the training run, such as progress, are none of a single episode."
-            )
+    check_names(names, known, "intervention.labels", "a rollout (which has no label of its training run)")
     return tuple(target for target in targets if not names or {target.label, target.name} & set(names))
 
 

@@ -12,12 +12,21 @@ import pandas as pd
 from data_gen.trajectory import Dataset, InputError
 from probes.controls import generator
 from probes.interventions.directions import probe_axes
-from probes.interventions.intervention import Intervention, Latents, Rollouts, Trial, choose_targets, n_arms, try_out
+from probes.interventions.intervention import (
+    WITHOUT,
+    Intervention,
+    Latents,
+    Rollouts,
+    Trial,
+    choose_targets,
+    n_arms,
+    try_out,
+)
 from probes.interventions.pairs import Ends, draw_pairs, ends_of
 from probes.interventions.rows import COLUMNS, CURVE_COLUMNS, curve_records, failed_record, records_of, sample_of
+from probes.jobs import silent
 from probes.labels import Target
 from probes.probe import Probe
-from probes.table.table import silent
 
 JOINED = (
     "label metric decodable decodable_low decodable_high used used_low used_high along along_low along_high possible "
@@ -40,6 +49,9 @@ def check_interventions(config: Intervention, found: Dataset, latents: Latents, 
             f"there are {len(latents.omega)} embeddings for {len(found.split)} episodes; embed this data set again."
         )
     targets = choose_targets(found, config.labels)
+    classes = sorted({name for target in targets for name in target.classes})
+    if strange := sorted(set(config.without) - {*classes, *WITHOUT}):
+        raise InputError(f"intervention.without: no label has a class '{strange[0]}'; the classes are {classes}.")
     unknown = sorted(set(config.checkpoints) - set(found.rows.checkpoint.tolist()))
     if unknown:
         raise InputError(

@@ -37,8 +37,8 @@ def summary_of(usage: dict[str, Any]) -> dict[str, Any]:
 
 
 def best_arm(search: pd.DataFrame) -> str:
-    """The arm with the highest mean skill; of equal ones the first, which is the default."""
-    return str(search.arm[int(search.mean_skill.to_numpy().argmax())])
+    """The arm with the highest mean skill; of equal ones the first, which is the default. NaN is none."""
+    return str(search.arm[int(np.nanargmax(search.mean_skill.to_numpy(float)))])
 
 
 def bars(probes: pd.DataFrame, labels: list[str]) -> pd.DataFrame:

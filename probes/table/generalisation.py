@@ -61,16 +61,10 @@ def generalisation_table(
     asked, frames = {KNOWN: known, **others}, []
     config, known = replace(config, labels=[]), with_labels(known, config.labels)
     for place, (name, other) in enumerate(asked.items()):
-        both = joined(known, other)
         table = probe_table(
             config,
             features=features,
-            batch=both.batch,
-            rows=both.rows,
-            split=both.split,
-            labels=both.labels,
-            hand=both.hand,
-            encoded=both.encoded,
+            **joined(known, other),
             progress=lambda done, total, place=place: progress(place * total + done, len(asked) * total),
         )
         frames.append(table.assign(scored_on=name)[table.level != "confound"])
@@ -89,28 +83,22 @@ def with_labels(found: Evidence, names: list[str]) -> Evidence:
     return found._replace(labels=labels._replace(specs=tuple(kept)))
 
 
-def joined(known: Evidence, other: Evidence) -> Evidence:
-    """What probes are fitted and chosen on, from `known`, with the other's test episodes."""
-    first = chosen(known, known.split != SPLITS.index("test"))
-    second = tested(other)
-    return Evidence(
-        batch=TrajectoryBatch(*map(_concatenated, first.batch, second.batch)),
-        rows=RowIndex(*map(_concatenated, first.rows, second.rows)),
-        split=_concatenated(first.split, second.split),
-        labels=first.labels._replace(
-            values={
-                name: _concatenated(value, second.labels.values[name]) for name, value in first.labels.values.items()
-            }
+def joined(known: Evidence, other: Evidence) -> dict[str, Any]:
+    """What `probe_table` takes: the episodes that probes are fitted and chosen on, and the other's test episodes."""
+    first, second = chosen(known, known.split != SPLITS.index("test")), tested(other)
+    mine, theirs = first.labels.values, second.labels.values
+    names = ("z_omega", "z_alpha", "random_encoder")
+    latents = {name: np.concatenate([getattr(one.encoded, name) for one in (first, second)], axis=1) for name in names}
+    return {
+        "batch": TrajectoryBatch(*map(np.concatenate, zip(first.batch, second.batch, strict=True))),
+        "rows": RowIndex(*map(np.concatenate, zip(first.rows, second.rows, strict=True))),
+        "split": np.concatenate([first.split, second.split]),
+        "labels": first.labels._replace(
+            values={name: np.concatenate([mine[name], theirs[name]]) for name in first.labels.values}
         ),
-        hand=first.hand._replace(values=_concatenated(first.hand.values, second.hand.values)),
-        encoded=Encoded(
-            z_omega=np.concatenate([first.encoded.z_omega, second.encoded.z_omega], axis=1),
-            z_alpha=np.concatenate([first.encoded.z_alpha, second.encoded.z_alpha], axis=1),
-            random_encoder=np.concatenate([first.encoded.random_encoder, second.encoded.random_encoder], axis=1),
-        ),
-        bound=np.concatenate([first.bound, second.bound], axis=1),
-        latent_free=_concatenated(first.latent_free, second.latent_free),
-    )
+        "hand": first.hand._replace(values=np.concatenate([first.hand.values, second.hand.values])),
+        "encoded": Encoded(**latents),
+    }
 
 
 def tested(found: Evidence) -> Evidence:
@@ -170,7 +158,3 @@ def of_chance(cell: dict[str, Any]) -> str:
     """Chance beside a value: a set that lacks a class has another chance than the others."""
     chance = cell.get("chance", np.nan)
     return "" if np.isnan(chance) else f" of {number(chance)}"
-
-
-def _concatenated(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    return np.concatenate([first, second])

@@ -215,7 +215,7 @@ def test_interventions_stand_beside_the_probes(line: Path, tmp_path: Path, capsy
     assert run("intervene", *small, "intervention.labels=[return_class]") == 0
     assert files(tmp_path / "first") == before
     for wrong, said in (
-        ("intervention.labels=[progress]", "a rollout of this domain has no label 'progress'"),
+        ("intervention.labels=[progress]", "no label of its training run) has no label 'progress'"),
         ("intervention.labels=[dispersion_class]", "probes.csv has no linear probe of z_omega for dispersion_class"),
         ("intervention.checkpoints=[7]", "no checkpoint 7"),
         ("intervention.pairs=0", "intervention.pairs is 0"),

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from data_gen.trajectory import InputError
-from launch.steps import Steps
+from launch.steps import StepFailed, Steps
 from launch.study_part import last_of_each
 
 
@@ -49,8 +48,9 @@ def test_a_step_whose_result_was_removed_is_done_again(tmp_path: Path) -> None:
 
 
 def test_a_command_that_fails_ends_the_work(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="launch.nothing .* ended with 1"):
+    with pytest.raises(StepFailed, match="launch.nothing .* ended with 1") as failed:
         Steps(tmp_path / "notes").launch("nothing", "name=a", makes=tmp_path)
+    assert failed.value.code == 1
     assert list(tmp_path.iterdir()) == []
 
 

@@ -80,6 +80,10 @@ def test_the_best_arm_is_the_first_of_the_highest() -> None:
     assert best_arm(pd.DataFrame({"arm": ["a", "b", "c"], "mean_skill": [0.1, 0.4, 0.4]})) == "b"
 
 
+def test_an_arm_that_diverged_is_not_the_best() -> None:
+    assert best_arm(pd.DataFrame({"arm": ["a", "b", "c"], "mean_skill": [0.1, np.nan, 0.2]})) == "c"
+
+
 def test_schedules_stand_apart_by_two_standard_errors() -> None:
     table = pd.DataFrame(
         {
