@@ -8,7 +8,7 @@ import yaml
 
 from data_gen.storage.dataset import read_dataset
 from data_gen.trajectory import Dataset, InputError, seen_rows, select
-from launch.rundir import config_of
+from launch.rundir import config_of, data_of
 from launch.schema import Training
 from marl_vae.task import Train
 from probes.probe import Probe
@@ -36,6 +36,12 @@ def train_of(run: Path) -> Train:
 def hold_out_of(run: Path) -> list[int]:
     """The checkpoints that nothing of a run was fitted on."""
     return train_of(run).hold_out
+
+
+def seen_of(run: Path) -> Dataset:
+    """The episodes of a trained run's data set that something may be fitted on."""
+    found = read_dataset(data_of(run))
+    return select(found, seen_rows(found, hold_out_of(run)))
 
 
 def inputs_of(found: Dataset) -> dict[str, Any]:

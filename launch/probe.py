@@ -1,4 +1,4 @@
-"""Probe a trained run and write its report: `python -m launch.probe run=runs/hill_climbing`."""
+"""Probe a run and write its report: `python -m launch.probe run=runs/hill_climbing`. Many: `'runs=runs/*'`."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -8,14 +8,15 @@ import yaml
 from data_gen.storage.dataset import read_dataset
 from data_gen.trajectory import seen_rows, select
 from launch.baselines import ceiling_of, flat_vae
-from launch.data import hold_out_of, inputs_of
+from launch.comparing import comparing
+from launch.data import hold_out_of, inputs_of, seen_of
 from launch.deeper import DEEPER, deeper
 from launch.encoders import check_embeddings, encoded_of, folders_of
 from launch.entry import enter
 from launch.log import NoLogger, logging_to
 from launch.progress import progress
 from launch.report import report
-from launch.rundir import claim, config_of, data_of
+from launch.rundir import claim, data_of
 from launch.schema import Probing
 from marl_vae.files import write_text
 from probes.audit import check_labels
@@ -53,12 +54,12 @@ def probe(cfg: Probe, run: Path, logger: NoLogger) -> None:
 
 
 def main(cfg: Probing) -> None:
-    """Probe a run again, with settings that may be new."""
+    """Probe a run again, with settings that may be new, or several beside each other."""
+    if cfg.runs:
+        return comparing(cfg, cfg.runs)
     run = Path(cfg.run)
-    config_of(run)
     check_embeddings(run)
-    found = read_dataset(data_of(run))
-    check_labels(cfg.probe, select(found, seen_rows(found, hold_out_of(run))))
+    check_labels(cfg.probe, seen_of(run))
     with claim(run, {}, {"probe": cfg.probe.seed}):
         with logging_to(cfg.logger, run, run.name) as logger:
             probe(cfg.probe, run, logger)

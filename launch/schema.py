@@ -70,9 +70,11 @@ class Training(Job):
 
 @dataclass
 class Probing:
-    """`run` is the folder of a trained run."""
+    """`run` is the folder of a trained run; `runs` is a pattern of several to compare with `reference` instead."""
 
     run: str = MISSING
+    runs: str | None = None
+    reference: str | None = None
     probe: Probe = field(default_factory=Probe)
     logger: Logging = field(default_factory=Logging)
 

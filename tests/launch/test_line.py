@@ -218,6 +218,7 @@ def test_interventions_stand_beside_the_probes(line: Path, tmp_path: Path, capsy
         ("intervention.labels=[progress]", "no label of its training run) has no label 'progress'"),
         ("intervention.labels=[dispersion_class]", "probes.csv has no linear probe of z_omega for dispersion_class"),
         ("intervention.checkpoints=[7]", "no checkpoint 7"),
+        ("intervention.without=[blue]", "no label has a class 'blue'"),
         ("intervention.pairs=0", "intervention.pairs is 0"),
     ):
         assert run("intervene", *small[:1], wrong) == 2

@@ -41,6 +41,19 @@ def test_jobs_have_their_own_folders_and_wandb_runs_and_one_may_fail(data: Path,
         content = log.read_bytes()
         for word in (b"val_bound", b"kl_omega", b"nll_without_latents", b"steps_per_dispatch", b"swept"):
             assert word in content, word
+    capsys.readouterr()
+    assert run("probe", f"runs={tmp_path}/swept/*", "probe.labels=[return_class]") == 0
+    assert "differences are to" in capsys.readouterr().out
+    table = pd.read_csv(tmp_path / "swept" / "comparison.csv")
+    assert list(table.run) == done and table.minus_reference.notna().tolist() == [False, True]
+    assert (tmp_path / "swept" / "comparison.png").exists()
+    assert (tmp_path / "swept" / "comparison.md").read_text().count("\n") == 4
+    for wrong, said in (
+        (f"runs={tmp_path}/none/*", "matches no trained run"),
+        ("reference=nowhere", "none of the runs"),
+    ):
+        assert run("probe", f"runs={tmp_path}/swept/*", wrong) == 2
+        assert said in capsys.readouterr().err
 
 
 def test_a_log_holds_tables_and_figures_and_is_closed_when_a_job_fails(tmp_path: Path) -> None:

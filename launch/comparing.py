@@ -1,0 +1,72 @@
+"""Many runs in one probe table: `python -m launch.probe runs='runs/*'`."""
+
+import glob
+import re
+from pathlib import Path
+
+import numpy as np
+
+from data_gen.storage.dataset import digest, read_dataset
+from data_gen.storage.store import read_group
+from data_gen.trajectory import InputError, seen_rows, select
+from launch.data import hold_out_of
+from launch.encoders import check_embeddings, folders_of
+from launch.progress import progress
+from launch.rundir import data_of
+from launch.schema import Probing
+from marl_vae.files import write_text
+from probes.comparison.comparison import compare, wide
+from probes.comparison.figure import comparison_figure
+from probes.study.page import markdown
+
+
+def comparing(cfg: Probing, pattern: str) -> None:
+    """Write comparison.csv, .md and .png where the pattern's first wildcard stands, and print the table."""
+    kinds, left_out = matching(pattern)
+    reference = (
+        Path(cfg.reference) if cfg.reference else max(kinds, key=lambda run: list(kinds.values()).count(kinds[run]))
+    )
+    if reference not in kinds:
+        raise InputError(f"reference={reference} is none of the runs to compare: {', '.join(map(str, kinds))}.")
+    same = [run for run in kinds if kinds[run] == kinds[reference]]
+    left_out |= {run: f"not of the data and held-out checkpoints of {reference}" for run in kinds if run not in same}
+    for run, reason in sorted(left_out.items()):
+        print(f"left out {run}: {reason}")
+    if len(same) < 2:
+        raise InputError(f"runs={pattern}: only {reference} is left, and a comparison wants two runs of one data set.")
+    whole = read_dataset(data_of(reference))
+    rows = seen_rows(whole, hold_out_of(reference))
+    to = Path(re.split(r"[*?[]", pattern)[0] + "comparison").parent
+    names = {run: run.relative_to(to).as_posix() for run in same}
+    latents, seen = {name: z_omega_of(run)[:, rows] for run, name in names.items()}, select(whole, rows)
+    known = {"rows": seen.rows, "split": seen.split, "labels": seen.labels}
+    with progress("probe") as tell:
+        table = compare(cfg.probe, latents, names[reference], **known, progress=lambda done, n: tell(done / n))
+    write_text(to / "comparison.csv", table.to_csv(index=False))
+    write_text(to / "comparison.md", markdown(wide(table)))
+    comparison_figure(table).savefig(to / "comparison.png", dpi=120)
+    print(wide(table).to_string(index=False))
+    print(f"table {to / 'comparison.csv'}, .md and .png; differences are to {reference}")
+
+
+def matching(pattern: str) -> tuple[dict[Path, tuple], dict[Path, str]]:
+    """The trained runs of a pattern with what each was trained on, and why other runs are left out.
+
+    Raises InputError where there is none.
+    """
+    kinds, left_out = {}, {}
+    for run in sorted(Path(place) for place in glob.glob(pattern) if (Path(place) / "config.yaml").exists()):
+        try:
+            check_embeddings(run)
+            kinds[run] = (digest(data_of(run)), *hold_out_of(run))
+        except InputError as error:
+            left_out[run] = str(error).split(". ")[0]
+    if not kinds:
+        reasons = "".join(f" {run}: {reason}." for run, reason in left_out.items())
+        raise InputError(f"runs={pattern} matches no trained run.{reasons} Quote the pattern, as in 'runs=runs/*'.")
+    return kinds, left_out
+
+
+def z_omega_of(run: Path) -> np.ndarray:
+    """The joint latent's means, one row an encoder seed."""
+    return np.stack([read_group(place / "embeddings")[0]["omega_mean"] for place in folders_of(run)])

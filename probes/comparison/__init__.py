@@ -1,0 +1,1 @@
+"""Several runs side by side, probed on the same test groups."""
