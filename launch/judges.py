@@ -29,7 +29,8 @@ class Judges:
             raise InputError(f"{run} is an autoencoder (model.form): it has no bound to compare elsewhere.")
         parts = [take(seen.batch, seen.rows_of(name)) for name in SPLITS[:2]]
         with progress("policy without latents") as tell:
-            self._free = fit_without_latents(self._trained[0], *parts, seed=seed, report=tell)
+            first = self._trained[0]
+            self._free = fit_without_latents(first.config, first.dims, first.scale, *parts, seed=seed, report=tell)
         self._key = jax.random.key(seed)
 
     def evidence(self, found: Dataset) -> Evidence:

@@ -13,6 +13,7 @@ from launch.embed import read_usage
 from launch.encoders import encoded_of, folders_of
 from launch.schema import Study, StudyDomain
 from launch.steps import StepFailed, Steps
+from launch.worth import worth_table
 from marl_vae.files import write_text
 from probes.probe import Probe
 from probes.study.study import best_arm, for_validation, mean_skill, summary_of
@@ -42,7 +43,14 @@ class Part:
             "probe", f"run={final}", "probe=full", f"probe.labels=[{self.labels}]", makes=final / "report.html"
         )
         self.steps.launch("intervene", f"run={final}", *self.own.intervene, makes=final / "interventions.csv")
-        tables = {"search": search, "schedules": self.schedules(best), "generalisation": self.carried(best)}
+        worth = final / "worth.csv"
+        self.steps.once(["worth of labels", str(final), self.labels], lambda: self.price(final, worth), worth)
+        tables = {
+            "search": search,
+            "worth": pd.read_csv(worth),
+            "schedules": self.schedules(best),
+            "generalisation": self.carried(best),
+        }
         for name in ("probes", "concepts", "decodable_and_used", "interventions", "label_efficiency"):
             tables[name] = pd.read_csv(final / f"{name}.csv")
         return tables
@@ -99,6 +107,10 @@ class Part:
         seen = select(found, keep.astype(np.int32))._replace(split=split)
         cfg = Probe(labels=self.own.labels, probes=["linear"], permutations=0)
         write_text(made, probe_table(cfg, **inputs_of(seen), encoded=encoded.take(keep)).to_csv(index=False))
+
+    def price(self, run: Path, made: Path) -> None:
+        """What every label saves a policy that is told it."""
+        write_text(made, worth_table(run, self.own.labels, 0).to_csv(index=False))
 
     def carried(self, best: list[str]) -> pd.DataFrame:
         """Probes and bound on a checkpoint that nothing was fitted on, and on the other kind of action."""

@@ -13,7 +13,6 @@ from jaxtyping import Array, Float, PyTree
 
 from data_gen.trajectory import TrajectoryBatch, to_device
 from marl_vae.batching import epoch_rows, in_pieces, rows_on_device
-from marl_vae.embed import TrainedModel
 from marl_vae.model import Dims, Model, agent_index, make_decoder
 from marl_vae.normalise import Normaliser, for_each_step, scaled_actions, scaled_obs
 from marl_vae.policy import action_log_likelihood
@@ -30,7 +29,9 @@ class LatentFree(NamedTuple):
 
 
 def fit_without_latents(
-    model: TrainedModel,
+    config: Model,
+    dims: Dims,
+    scale: Normaliser,
     training: TrajectoryBatch,
     validation: TrajectoryBatch,
     *,
@@ -38,7 +39,7 @@ def fit_without_latents(
     report: Callable[[float], None],
 ) -> LatentFree:
     """The model's kind of decoder without latents, trained until validation episodes stop gaining likelihood."""
-    policy = latent_free_policy(model.config, model.dims, model.scale, seed)
+    policy = latent_free_policy(config, dims, scale, seed)
     likelihood, params = policy.log_likelihood, policy.params
     optimiser = optax.adam(LEARNING_RATE)
     data, rows = to_device(training), min(64, len(training.mask))

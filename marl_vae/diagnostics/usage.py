@@ -94,7 +94,7 @@ def usage(
     units, present, count = active_units(latents, mask), mask.any(1), float(mask.sum())
     chosen = take(test, np.unique(np.linspace(0, len(mask) - 1, EPISODES).astype(np.int32)))
     bounds = {} if form == AUTOENCODER else importance_bounds(model, chosen, key=jax.random.fold_in(key, 2))
-    free = fit_without_latents(model, training, validation, seed=seed, report=report)
+    free = fit_without_latents(model.config, model.dims, model.scale, training, validation, seed=seed, report=report)
     found = Usage(
         verdict="",
         decided_by="",

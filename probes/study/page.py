@@ -9,8 +9,8 @@ from probes.study.study import bars, best_arm, reached, schedule_verdict
 
 HEAD = """# What the joint latent holds: the study
 
-Made by `python -m launch.study` ({hours:.1f} hours, interrupted attempts left out; the same command goes on where it
-stopped). Every table is in `docs/study/` as CSV, with the commands and their seconds in `steps.csv`. Settings:
+Made by `python -m launch.study`: its steps took {hours:.1f} hours added up, and {processor:.1f} hours of processor
+(interrupted attempts left out; the same command goes on where it stopped). Every table is in `docs/study/` as CSV, with the commands and their seconds in `steps.csv`. Settings:
 `conf/study.yaml`. Encoder seeds 0 to {last}; recording seed 0.
 """
 SEARCH = """### Search, on validation groups alone
@@ -24,6 +24,12 @@ BARS = """### Against the supervised ceiling and PCA, on test groups
 same width, paired, interval above zero: {pca}.
 """
 EVERY = """Linear probes of every feature set:
+"""
+WORTH = """### What a label is worth to the bound
+
+`nats`: by how much log π(a | o) of a test episode rises when the policy is told the label, with a 95 % interval over
+test groups. The bound asks z_ω to hold a label only where that is more than β_ω times what the label costs, its
+`entropy`; what the policies do not do differently, given what they observe, is not in the actions at all.
 """
 SCHEDULES = """### Cyclical, monotonic or constant β
 
@@ -61,7 +67,8 @@ def write_study(
     folder = docs / "study"
     folder.mkdir(parents=True, exist_ok=True)
     steps.to_csv(folder / "steps.csv", index=False)
-    parts = [HEAD.format(hours=steps.seconds.sum() / 3600, last=seeds - 1)]
+    spent = {"hours": steps.seconds.sum() / 3600, "processor": steps.processor_seconds.sum() / 3600}
+    parts = [HEAD.format(**spent, last=seeds - 1)]
     for name, found in tables.items():
         for kind, table in found.items():
             table.round(4).to_csv(folder / f"{name}_{kind}.csv", index=False)
@@ -76,7 +83,7 @@ def sections(found: dict[str, pd.DataFrame], labels: list[str]) -> list[str]:
     search, bar = found["search"], bars(found["probes"], labels)
     parts = [SEARCH.format(arm=best_arm(search)), markdown(search)]
     parts += [BARS.format(ceiling=reached(bar, "near_ceiling"), pca=reached(bar, "beats_pca")), markdown(bar)]
-    parts += [EVERY, markdown(by_features(found["probes"], labels))]
+    parts += [EVERY, markdown(by_features(found["probes"], labels)), WORTH, markdown(found["worth"])]
     if len(found["schedules"]):
         of_seeds = found["schedules"].drop(columns=["verdict", "seed"])
         n = of_seeds.schedule.tolist().count(of_seeds.schedule.iloc[0])

@@ -59,6 +59,7 @@ def bars(probes: pd.DataFrame, labels: list[str]) -> pd.DataFrame:
                 "z_omega": own.value,
                 "z_omega_low": own.ci_low,
                 "z_omega_high": own.ci_high,
+                "pca": pca.value,
                 "supervised": ceiling.value[label],
                 "of_ceiling": own.of_ceiling,
                 "minus_pca": pca.zw_minus_this,

@@ -110,6 +110,7 @@ def test_the_page_holds_every_section_and_hand_written_notes(tmp_path) -> None:
         "search": pd.DataFrame({"arm": ["default", "gru"], "mean_skill": [0.2, 0.3]}),
         "probes": PROBES,
         "schedules": schedules,
+        "worth": pd.DataFrame({"label": ["near"], "nats": [3.25], "entropy": [1.1]}),
         "decodable_and_used": pd.DataFrame({"label": ["near"], "used": [0.7]}),
         "interventions": pd.DataFrame({"label": ["near"], "kind": ["swap"], "changed": [0.86]}),
         "concepts": pd.DataFrame({"label": ["near"], "completeness": [0.9]}),
@@ -128,11 +129,12 @@ def test_the_page_holds_every_section_and_hand_written_notes(tmp_path) -> None:
     }
     (tmp_path / "study").mkdir()
     (tmp_path / "study" / "notes.md").write_text("## What I make of it\n")
-    steps = pd.DataFrame({"step": ["python -m launch.train"], "seconds": [5400]})
+    steps = pd.DataFrame({"step": ["python -m launch.train"], "seconds": [5400], "processor_seconds": [9000]})
     write_study(tmp_path, {"meadow": tables}, {"meadow": LABELS}, steps, seeds=5)
     page = (tmp_path / "study.md").read_text()
     for said in (
-        "1.5 hours",
+        "1.5 hours added up, and 2.5 hours of processor",
+        "| near | 3.25 | 1.1 |",
         "**gru**",
         "2 of 5 labels (not reached)",
         "cyclical has the highest",
