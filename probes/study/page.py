@@ -10,8 +10,8 @@ from probes.study.study import bars, best_arm, reached, schedule_verdict
 HEAD = """# What the joint latent holds: the study
 
 Made by `python -m launch.study`: its steps took {hours:.1f} hours added up, and {processor:.1f} hours of processor
-(interrupted attempts left out; the same command goes on where it stopped). Every table is in `docs/study/` as CSV, with the commands and their seconds in `steps.csv`. Settings:
-`conf/study.yaml`. Encoder seeds 0 to {last}; recording seed 0.
+(interrupted attempts left out; the same command goes on where it stopped). Every table is in `docs/study/` as CSV, with
+the commands and their seconds in `steps.csv`. Settings: `conf/study.yaml`. Encoder seeds 0 to {last}; recording seed 0.
 """
 SEARCH = """### Search, on validation groups alone
 
