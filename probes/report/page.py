@@ -123,7 +123,7 @@ ul { padding-left: 20px; } li { margin: 3px 0; }
 table { border-collapse: collapse; } td, th { text-align: left; padding: 5px 18px 5px 0; vertical-align: top; }
 tr + tr td { border-top: 1px solid #eee; }
 .facts td:first-child, .key td:first-child { color: #666; white-space: nowrap; }
-.key td:nth-child(2) { font-weight: 600; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.key td:nth-child(2) { font-weight: 600; font-variant-numeric: tabular-nums; max-width: 20em; }
 .probes { font-size: 12.5px; font-variant-numeric: tabular-nums; }
 .probes td, .probes th { padding: 3px 12px 3px 0; }
 .probes td:not(:last-child) { white-space: nowrap; }
