@@ -109,11 +109,16 @@ class StudyDomain:
 
 @dataclass
 class Study:
-    """`search` and `schedules` name overrides of `launch.train`; `docs` is where study.md and its tables go."""
+    """`search` and `schedules` name overrides of `launch.train`; `docs` is where study.md and its tables go.
+
+    `jobs` domains are worked on at once; `only` names one to work on alone, without the page.
+    """
 
     runs: str = "runs/study"
     docs: str = "docs"
     seeds: int = 5
+    jobs: int = 2
+    only: str | None = None
     search: dict[str, list[str]] = MISSING
     schedules: dict[str, list[str]] = MISSING
     domains: dict[str, StudyDomain] = MISSING
@@ -121,6 +126,10 @@ class Study:
     def __post_init__(self) -> None:
         if self.seeds < 2:
             raise InputError(f"seeds={self.seeds}; the study compares encoder seeds, so give at least 2.")
+        if self.jobs < 1:
+            raise InputError(f"jobs={self.jobs}; at least one domain has to be worked on.")
+        if self.only and self.only not in self.domains:
+            raise InputError(f"only={self.only}: the domains are {', '.join(self.domains)}.")
         for name, own in self.domains.items():
             for kind, wanted, known in (
                 ("arms", own.arms, self.search),

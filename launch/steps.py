@@ -32,7 +32,7 @@ class Steps:
     def launch(self, entry: str, *overrides: str, makes: Path) -> None:
         """`python -m launch.<entry> <overrides>` in a process of its own, which takes its memory with it."""
         command = ["python", "-m", f"launch.{entry}", *overrides]
-        self.once(command, lambda: _run(command), makes)
+        self.once(command, lambda: run_command(command), makes)
 
     def once(self, what: list[str], do: Callable[[], None], makes: Path) -> None:
         """Do it unless it was done and what it `makes` is still there, and note what it took."""
@@ -57,7 +57,8 @@ def _processor() -> float:
     return sum(os.times()[:4])
 
 
-def _run(command: list[str]) -> None:
+def run_command(command: list[str]) -> None:
+    """Run `python …` and wait; StepFailed where it did not end well."""
     ended = subprocess.run([sys.executable, *command[1:]])
     if ended.returncode:
         said = f"{' '.join(command)} ended with {ended.returncode}; what it said stands above."
