@@ -1,0 +1,48 @@
+"""The study's command: its domains as processes of their own, and settings that are refused."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import launch.study
+from tests.launch.commands import run
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        (["only=nowhere"], "only=nowhere: the domains are hill_climbing, coordination, halfcheetah"),
+        (["jobs=0"], "jobs=0"),
+        (["seeds=1"], "seeds=1"),
+        (["domains.coordination.arms=[default,no_such]"], "domains.coordination.arms: there is no 'no_such'"),
+    ],
+)
+def test_wrong_settings_are_refused_before_anything_is_made(
+    overrides: list[str], said: str, tmp_path: Path, capsys
+) -> None:
+    assert run("study", *overrides, f"runs={tmp_path / 'study'}") == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "study").exists()
+
+
+def test_domains_are_worked_on_apart_and_told_together(tmp_path: Path, monkeypatch) -> None:
+    """Every domain has its own command, with the user's overrides; the page has the tables of all."""
+    commands, told = [], {}
+
+    class Part:
+        def __init__(self, cfg, name: str, steps):
+            self.name = name
+
+        def run(self) -> dict[str, pd.DataFrame]:
+            assert len(commands) == 3  # whatever takes long was done by then
+            return {"search": pd.DataFrame({"arm": [self.name]})}
+
+    monkeypatch.setattr(launch.study, "run_command", commands.append)
+    monkeypatch.setattr(launch.study, "Part", Part)
+    monkeypatch.setattr(launch.study, "write_study", lambda docs, tables, *rest: told.update(tables))
+    assert run("study", f"runs={tmp_path / 'study'}", "seeds=2") == 0
+    given = [f"runs={tmp_path / 'study'}", "seeds=2"]
+    names = ["hill_climbing", "coordination", "halfcheetah"]
+    assert sorted(commands) == sorted(["python", "-m", "launch.study", *given, f"only={name}"] for name in names)
+    assert list(told) == names and told["coordination"]["search"].arm[0] == "coordination"
