@@ -119,10 +119,12 @@ def select(found: Dataset, rows: Int32[np.ndarray, " K"]) -> Dataset:
 
 
 def check_hold_out(hold_out: list[int], known: list[int]) -> None:
-    """Raise InputError where a checkpoint to hold out is not among the known ones."""
+    """Raise InputError where a checkpoint to hold out is not among the known ones, or none would be left."""
     unknown = sorted(set(hold_out) - set(known))
     if unknown:
         raise InputError(f"train.hold_out: the data set has no checkpoint {unknown[0]}; its checkpoints are {known}.")
+    if known and set(known) <= set(hold_out):
+        raise InputError(f"train.hold_out={hold_out} leaves no checkpoint to train on; hold out fewer.")
 
 
 def seen_rows(found: Dataset, hold_out: list[int]) -> Int32[np.ndarray, " K"]:

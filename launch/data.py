@@ -56,6 +56,8 @@ def read_probes(run: Path) -> tuple[pd.DataFrame, Probe]:
         return pd.read_csv(run / "probes.csv"), Probe(**settings | {"concepts": None})
     except FileNotFoundError:
         raise InputError(f"{run} has no probe table to compare with. Run launch.probe run={run} first.") from None
+    except (pd.errors.EmptyDataError, pd.errors.ParserError, yaml.YAMLError) as error:
+        raise InputError(f"{run}'s probe table is damaged ({error}). Run launch.probe run={run} again.") from None
     except TypeError as error:
         raise InputError(
             f"{run / 'probe.yaml'} is of other code ({error}). Run launch.probe run={run} again."

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 from data_gen.storage.store import read_group, write_group
-from data_gen.trajectory import SPLITS, Dataset, TrajectoryBatch
+from data_gen.trajectory import SPLITS, Dataset, InputError, TrajectoryBatch
 from launch.log import NoLogger
 from launch.progress import progress
-from launch.rundir import provenance
+from launch.rundir import damaged, provenance
 from launch.schema import Training
 from marl_vae import load
 from marl_vae.checkpoint import TrainState, read_description
@@ -60,5 +60,8 @@ def named(row: dict, seed: int, train: Train) -> dict:
 
 
 def read_usage(run: Path) -> Usage:
-    """The figures that were measured when the run was embedded."""
-    return Usage(**json.loads((run / "usage.json").read_text()))
+    """The figures that were measured when the run was embedded; InputError where the file is damaged."""
+    try:
+        return Usage(**json.loads((run / "usage.json").read_text()))
+    except json.JSONDecodeError as error:
+        raise InputError(damaged(run / "usage.json", error)) from None

@@ -24,6 +24,8 @@ def check_embeddings(run: Path) -> None:
     """Raise InputError where an encoder seed has no embeddings, or they are of other data than lie there now."""
     data = digest(data_of(run))
     for place in folders_of(run):
+        if not (place / "embeddings").exists():
+            raise InputError(f"{place} has no embeddings: its training has not ended. Run launch.train for it first.")
         _, attrs = read_group(place / "embeddings")
         if attrs["chosen"]["data"] != data:
             raise InputError(

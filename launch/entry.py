@@ -18,11 +18,12 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from hydra.types import RunMode
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from data_gen.trajectory import InputError
 from launch.schema import CONF, register, typed
+from launch.steps import StepFailed
 from marl_vae.member import TrainingDiverged
 
 GROUP_OPTION = r"Could not find '([^']+)'.*Available options in '([^']+)': (.*?)(?: Config search.*)?$"
@@ -47,6 +48,7 @@ def enter(config: str, stage: Callable[[Any], None]) -> None:
 
     def job(cfg) -> None:
         try:
+            refuse_one_folder(cfg)
             stage(typed(cfg))
         except Exception as error:
             codes.append(_say(error, config))
@@ -64,6 +66,16 @@ def enter(config: str, stage: Callable[[Any], None]) -> None:
         os._exit(130)  # leaving while XLA still compiles in another thread can crash the interpreter
     except Exception as error:
         sys.exit(_say(error, config))
+
+
+def refuse_one_folder(cfg: DictConfig) -> None:
+    """Raise InputError where the jobs of a sweep would all work in the folder of one run."""
+    swept = any(re.match(r"run=.*[,(*]", word) for word in sys.argv)
+    if HydraConfig.get().mode == RunMode.MULTIRUN and "run" in cfg and not swept:
+        raise InputError(
+            f"the jobs of this sweep would write over each other in {cfg.run}: sweep over runs, as in "
+            "run=first,second, or give each setting a command of its own."
+        )
 
 
 def sweep_folder() -> str:
@@ -88,6 +100,12 @@ def _say(error: Exception, config: str) -> int:
     if isinstance(error, TrainingDiverged):
         print(f"error: {error}", file=sys.stderr)
         return 1
+    if isinstance(error, StepFailed):
+        print(f"error: {error}", file=sys.stderr)
+        return error.code
+    if "Unexpected type for root: NoneType" in str(error):
+        print("error: a key is set below a part that is off. Turn the part on, as probe=full does.", file=sys.stderr)
+        return 2
     traceback.print_exception(error)
     return 1
 

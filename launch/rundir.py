@@ -75,11 +75,23 @@ def _differences(old: Any, new: Any, where: str = "") -> list[str]:
 
 
 def config_of(run: Path) -> dict[str, Any]:
-    """The config that a run was made with; InputError where the folder is none."""
+    """The config that a run was made with; InputError where the folder is none, or the file was cut."""
     try:
-        return yaml.safe_load((run / "config.yaml").read_text())
-    except FileNotFoundError:
+        found = yaml.safe_load((run / "config.yaml").read_text())
+    except (FileNotFoundError, NotADirectoryError):
         raise InputError(f"{run} is not the folder of a run: it has no config.yaml. Check the path.") from None
+    except yaml.YAMLError as error:
+        raise InputError(damaged(run / "config.yaml", error)) from None
+    if not isinstance(found, dict):
+        raise InputError(damaged(run / "config.yaml", "it holds no settings"))
+    return found
+
+
+def damaged(path: Path, why: object) -> str:
+    """What to say of a run's file that cannot be read."""
+    return (
+        f"{path} is damaged ({' '.join(str(why).split())}). Put a copy back, or make the run again under another name=."
+    )
 
 
 def data_of(run: Path) -> Path:
@@ -89,7 +101,10 @@ def data_of(run: Path) -> Path:
 
 def _note(path: Path, entry: dict[str, Any]) -> None:
     """Add how this stage was run to the list of all; a command given again adds nothing."""
-    entries = json.loads(path.read_text()) if path.exists() else []
+    try:
+        entries = json.loads(path.read_text()) if path.exists() else []
+    except json.JSONDecodeError as error:
+        raise InputError(damaged(path, error)) from None
     if entry not in entries:
         write_text(path, json.dumps([*entries, entry], indent=1))
 

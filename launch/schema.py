@@ -32,7 +32,7 @@ class Job:
     logger: Logging = field(default_factory=Logging)
 
     def __post_init__(self) -> None:
-        if not self.name or Path(self.name).is_absolute() or ".." in Path(self.name).parts:
+        if not Path(self.name).parts or Path(self.name).is_absolute() or ".." in Path(self.name).parts:
             raise InputError(f"name={self.name!r} must be the name of a folder below {self.runs!r}.")
 
 

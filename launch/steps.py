@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from data_gen.trajectory import InputError
 from marl_vae.files import write_text
 
 
-class StepFailed(InputError):
+class StepFailed(RuntimeError):
     """A command ended with another exit code than 0."""
 
     def __init__(self, said: str, code: int):
@@ -28,6 +27,7 @@ class Steps:
 
     def __init__(self, folder: Path):
         self._folder = folder
+        self._asked: dict[Path, None] = {}  # in the order of asking, each once
 
     def launch(self, entry: str, *overrides: str, makes: Path) -> None:
         """`python -m launch.<entry> <overrides>` in a process of its own, which takes its memory with it."""
@@ -35,21 +35,30 @@ class Steps:
         self.once(command, lambda: run_command(command), makes)
 
     def once(self, what: list[str], do: Callable[[], None], makes: Path) -> None:
-        """Do it unless it was done and what it `makes` is still there, and note what it took."""
+        """Do it unless it was done and what it `makes` is as it left it, and note what it took.
+
+        Another step, or a user, may have written that file since.
+        """
         stamp = self._folder / f"{hashlib.sha256(json.dumps(what).encode()).hexdigest()[:16]}.json"
-        if stamp.exists() and makes.exists():
+        self._asked[stamp] = None
+        if stamp.exists() and makes.exists() and json.loads(stamp.read_text())["made"] == content_of(makes):
             return
         print(" ".join(what), flush=True)
         start, used = time.monotonic(), _processor()
         do()
         stamp.parent.mkdir(parents=True, exist_ok=True)
         took = {"seconds": round(time.monotonic() - start), "processor_seconds": round(_processor() - used)}
-        write_text(stamp, json.dumps({"what": what, **took}))
+        write_text(stamp, json.dumps({"step": " ".join(what), **took, "made": content_of(makes)}))
 
     def times(self) -> pd.DataFrame:
-        """Every step that was done, its seconds, and those of its processors added up."""
-        notes = [json.loads(stamp.read_text()) for stamp in sorted(self._folder.glob("*.json"))]
-        return pd.DataFrame([{"step": " ".join(note.pop("what")), **note} for note in notes])
+        """Every step that was asked for here, its seconds, and those of its processors added up."""
+        notes = [json.loads(stamp.read_text()) for stamp in self._asked]
+        return pd.DataFrame(notes, columns=["step", "seconds", "processor_seconds"])
+
+
+def content_of(made: Path) -> str:
+    """What stands for a file's content; a folder keeps checksums of its own."""
+    return hashlib.sha256(made.read_bytes()).hexdigest() if made.is_file() else "folder"
 
 
 def _processor() -> float:

@@ -8,6 +8,7 @@ from launch.entry import enter
 from launch.rundir import claim
 from launch.schema import Study
 from launch.steps import Steps, run_command
+from launch.study_check import check_study
 from launch.study_part import Part
 from probes.study.page import write_study
 
@@ -30,6 +31,7 @@ def main(cfg: Study) -> None:
         with claim(root / "parts" / cfg.only, {}, {"train": 0, "encoders": cfg.seeds}):
             Part(cfg, cfg.only, steps).run()
         return
+    check_study(cfg)
     with claim(root, {}, {"train": 0, "encoders": cfg.seeds}):
         side_by_side(cfg)
         tables = {name: Part(cfg, name, steps).run() for name in cfg.domains}

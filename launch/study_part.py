@@ -42,7 +42,7 @@ class Part:
         self.steps.launch(
             "probe", f"run={final}", "probe=full", f"probe.labels=[{self.labels}]", makes=final / "report.html"
         )
-        self.steps.launch("intervene", f"run={final}", *self.own.intervene, makes=final / "interventions.csv")
+        self.steps.launch("intervene", f"run={final}", *self.own.intervene, makes=final / "decodable_and_used.csv")
         worth = final / "worth.csv"
         self.steps.once(["worth of labels", str(final), self.labels], lambda: self.price(final, worth), worth)
         tables = {

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Int32
 
-from data_gen.trajectory import SPLITS, Dataset, InputError, RowIndex, TrajectoryBatch
+from data_gen.trajectory import SPLITS, ActionSpec, Dataset, InputError, RowIndex, TrajectoryBatch, check_batch
 from probes.labels import CONFOUNDS, Target, make_targets
 from probes.probe import Probe
 
@@ -25,6 +25,13 @@ def check_split(rows: RowIndex, split: Int32[np.ndarray, " B"]) -> None:
             raise InputError(
                 f"the {name} split is empty, so no probe can be fitted and scored; split the groups again."
             )
+
+
+def check_numbers(batch: TrajectoryBatch) -> None:
+    """Raise InputError where an observation or action of a real step is not finite."""
+    discrete = np.ndim(batch.actions) == 3
+    size = int(np.max(batch.actions)) + 1 if discrete else np.shape(batch.actions)[-1]
+    check_batch(batch, ActionSpec("discrete" if discrete else "continuous", size))
 
 
 def check_copies(batch: TrajectoryBatch, split: Int32[np.ndarray, " B"]) -> None:

@@ -1,5 +1,6 @@
 """Calls over the cores, and results kept on disk by content, so that a repeat computes only what changed."""
 
+import hashlib
 import os
 import pickle
 from collections.abc import Callable, Hashable, Iterator
@@ -14,6 +15,7 @@ import sklearn
 from joblib import Parallel, delayed
 
 K = TypeVar("K", bound=Hashable)
+CHECKSUM = 16  # bytes
 
 
 def silent(done: int, total: int) -> None:
@@ -69,16 +71,24 @@ def _source() -> str:
 
 
 def read(path: Path) -> tuple[Any] | None:
-    """A kept result in a tuple of one; None where there is none that is whole."""
+    """A kept result in a tuple of one; None where there is none that is whole and unaltered."""
     try:
-        return (pickle.loads(path.read_bytes()),)
-    except (FileNotFoundError, EOFError, pickle.UnpicklingError):
+        content = path.read_bytes()
+    except FileNotFoundError:
         return None
+    told, result = content[:CHECKSUM], content[CHECKSUM:]
+    return (pickle.loads(result),) if told == checksum(result) else None
+
+
+def checksum(content: bytes) -> bytes:
+    """What a file begins with, so that a flipped bit is not read as a result."""
+    return hashlib.blake2b(content, digest_size=CHECKSUM).digest()
 
 
 def write(path: Path, result: Any) -> None:
     """Write under another name, then rename, so that a file is whole or absent."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(f".{os.getpid()}.tmp")
-    partial.write_bytes(pickle.dumps(result))
+    content = pickle.dumps(result)
+    partial.write_bytes(checksum(content) + content)
     partial.replace(path)

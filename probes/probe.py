@@ -18,10 +18,11 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from data_gen.trajectory import InputError
 from probes.concepts.vectors import Concepts
-from probes.scores import value_of
+from probes.scores import LEAST_DRAWS, value_of
 
 LBFGS_STEPS = 300
 BATCH_ROWS = 256
+MOST_SEED = 2**31  # scikit-learn takes seeds of 32 bits, and encoder seeds count up from this one
 
 
 @dataclass
@@ -60,7 +61,7 @@ class Probe:
         if unknown or not self.probes:
             raise InputError(f"probe.probes is {self.probes}; name one or more of {sorted(PROBES)}.")
         for name, least in (
-            ("bootstrap", 1),
+            ("bootstrap", LEAST_DRAWS),
             ("permutations", 0),
             ("mlp_permutations", 0),
             ("folds", 2),
@@ -71,12 +72,15 @@ class Probe:
         ):
             if getattr(self, name) < least:
                 raise InputError(f"probe.{name} is {getattr(self, name)}; it must be {least} or more.")
-        if self.seed < 0 or self.jobs < 0:
-            raise InputError(f"probe.seed is {self.seed} and probe.jobs {self.jobs}; neither may be negative.")
+        if not 0 <= self.seed <= MOST_SEED or self.jobs < 0:
+            raise InputError(
+                f"probe.seed is {self.seed} and probe.jobs {self.jobs}; neither may be negative, nor a seed over "
+                f"{MOST_SEED}."
+            )
         for name in ("strengths", "mlp_strengths"):
-            if not getattr(self, name) or min(getattr(self, name)) <= 0:
-                raise InputError(f"probe.{name} is {getattr(self, name)}; give one or more numbers above zero.")
-
+            given = getattr(self, name)
+            if not given or not all(0 < strength < math.inf for strength in given):
+                raise InputError(f"probe.{name} is {given}; give one or more finite numbers above zero.")
         if self.efficiency and min(self.efficiency) < 2:
             raise InputError(f"probe.efficiency is {self.efficiency}; a probe's strength needs two groups or more.")
 
@@ -91,7 +95,7 @@ class Probe:
             "online_code": False,
             "concepts": None,
         }
-        return replace(self, **rest, bootstrap=1, encoders=1, efficiency_repeats=1, jobs=0)
+        return replace(self, **rest, bootstrap=LEAST_DRAWS, encoders=1, efficiency_repeats=1, jobs=0)
 
     def permutations_of(self, probe: str) -> int:
         """How many refits the negative control averages; an MLP costs some ten times a linear fit."""

@@ -11,6 +11,8 @@ from scipy.stats import norm, rankdata, t
 
 METRICS = {"class": "balanced_accuracy", "real": "r2"}
 
+LEAST_DRAWS = 40  # of a bootstrap, so that a tail of 2.5 % holds one
+
 
 class Sums(NamedTuple):
     """Per group and class: `hits` of `totals`. A score is the mean over classes of (sum of hits / sum of totals)."""

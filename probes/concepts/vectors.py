@@ -47,8 +47,10 @@ class Concepts:
             if getattr(self, name) < 1:
                 raise InputError(f"concepts.{name} is {getattr(self, name)}; it must be 1 or more.")
         for name in ("salience", "similarity", "strength", "seed"):
-            if getattr(self, name) < 0:
-                raise InputError(f"concepts.{name} is {getattr(self, name)}; it may not be negative.")
+            if not 0 <= getattr(self, name) < np.inf:
+                raise InputError(
+                    f"concepts.{name} is {getattr(self, name)}; give a finite number that is not negative."
+                )
         if not 0 <= self.threshold < 1:
             raise InputError(f"concepts.threshold is {self.threshold}; it is a cosine, so give one in [0, 1).")
 

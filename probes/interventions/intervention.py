@@ -17,6 +17,7 @@ from probes.controls import generator
 from probes.interventions.directions import Axes, moved, random_axes
 from probes.interventions.pairs import Pairs
 from probes.labels import Target, check_names, make_targets, read_like
+from probes.scores import LEAST_DRAWS
 
 WITHOUT = ("none",)  # the class of episodes in which nothing happened, which not every label has
 
@@ -41,9 +42,9 @@ class Intervention:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("pairs", "repeats", "bootstrap"):
-            if getattr(self, name) < 1:
-                raise InputError(f"intervention.{name} is {getattr(self, name)}; it must be 1 or more.")
+        for name, least in (("pairs", 1), ("repeats", 1), ("bootstrap", LEAST_DRAWS)):
+            if getattr(self, name) < least:
+                raise InputError(f"intervention.{name} is {getattr(self, name)}; it must be {least} or more.")
         if self.seed < 0:
             raise InputError(f"intervention.seed is {self.seed}; it must not be negative.")
         self.weights, self.shifts = sorted(set(self.weights)), sorted(set(self.shifts))

@@ -10,6 +10,10 @@ from scipy.stats import t
 from data_gen.trajectory import SPLITS
 
 CEILING, SHARE = 0.90, 2 / 3
+BARS = (
+    "label metric chance z_omega z_omega_low z_omega_high pca supervised of_ceiling minus_pca minus_pca_low "
+    "minus_pca_high near_ceiling beats_pca note"
+).split()
 USAGE = ("kl_omega", "kl_alpha", "active_omega", "active_alpha", "nll", "nll_without_latents", "verdict")
 
 
@@ -70,7 +74,7 @@ def bars(probes: pd.DataFrame, labels: list[str]) -> pd.DataFrame:
                 "note": "the ceiling does not beat chance" if np.isnan(own.of_ceiling) else "",
             }
         )
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=BARS)
 
 
 def reached(bar: pd.DataFrame, column: str) -> str:

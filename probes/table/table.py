@@ -12,7 +12,7 @@ import pandas as pd
 from jaxtyping import Float, Int32
 
 from data_gen.trajectory import SPLITS, FeatureMask, Features, Labels, RowIndex, TrajectoryBatch
-from probes.audit import check_copies, check_split, check_targets
+from probes.audit import check_copies, check_numbers, check_split, check_targets
 from probes.features import FEATURES, Encoded, feature_sets
 from probes.jobs import call_all, silent
 from probes.labels import Target, checkpoint_target, make_targets, seed_target, within_checkpoint_target
@@ -47,8 +47,9 @@ def prepare(
     """Check the inputs and make what is examined.
 
     Raises InputError where a named label does not exist or cannot be evaluated, none can be, a group or a trajectory is
-    in two splits, or the inputs do not fit together.
+    in two splits, a real step is not finite, or the inputs do not fit together.
     """
+    check_numbers(batch)
     check_split(rows, split)
     check_copies(batch, split)
     targets = make_targets(labels, rows, split, config.labels)

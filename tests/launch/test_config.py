@@ -71,6 +71,10 @@ def test_the_default_job_is_the_one_of_the_readme() -> None:
         ("objective=free_bit", "Did you mean 'free_bits'?"),
         ("objective.joint=-1", "no config key 'objective.joint'"),
         ("name=../elsewhere", "'../elsewhere'"),
+        ("name=.", "'.' must be the name of a folder below"),
+        ("train.hold_out=[0,1,2,3,4,5]", "leaves no checkpoint to train on"),
+        ("probe.concepts.most=2", "as probe=full does"),
+        ("probe.bootstrap=1", "must be 40 or more"),
         ("logger.mode=of", "online, offline, disabled"),
         ("recording.seeds=47", "47 seeds"),
         ("only=[7]", "no shard 7"),
@@ -113,6 +117,27 @@ def test_a_run_that_is_not_there(tmp_path: Path, monkeypatch, capsys) -> None:
     assert run("probe", "run=runs/nothing") == 2
     assert "runs/nothing" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_is_not_a_run(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes").write_text("no run")
+    for stage in ("probe", "intervene", "generalise"):
+        assert run(stage, "run=notes") == 2
+        assert "notes is not the folder of a run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", ["", "model: [", "just words"])
+def test_a_damaged_config_is_named(content: str, tmp_path: Path, capsys) -> None:
+    (tmp_path / "config.yaml").write_text(content)
+    assert run("probe", f"run={tmp_path}") == 2
+    error = capsys.readouterr().err
+    assert "config.yaml is damaged" in error and "Traceback" not in error
+
+
+def test_a_sweep_in_one_runs_folder_is_refused(tmp_path: Path, capsys) -> None:
+    assert run("probe", "--multirun", f"run={tmp_path}", "probe.seed=0,1", f"hydra.sweep.dir={tmp_path}") == 2
+    assert "would write over each other" in capsys.readouterr().err
 
 
 def test_the_sweep_files_command_line_composes() -> None:

@@ -15,6 +15,11 @@ from tests.launch.commands import run
         (["only=nowhere"], "only=nowhere: the domains are hill_climbing, coordination, halfcheetah"),
         (["jobs=0"], "jobs=0"),
         (["seeds=1"], "seeds=1"),
+        (["domains.coordination.labels=[gaol]"], "domains.coordination.labels: the domain has no label 'gaol'"),
+        (["domains.coordination.hold_out=[77]"], "no checkpoint 77"),
+        (["domains.coordination.train=['train.stepz=3']"], "domains.coordination: launch.train name=coordination"),
+        (["domains.coordination.intervene=['intervention.pairs=0']"], "intervention.pairs is 0"),
+        (["docs=README.md"], "docs=README.md cannot hold the study"),
         (["domains.coordination.arms=[default,no_such]"], "domains.coordination.arms: there is no 'no_such'"),
     ],
 )
@@ -38,6 +43,7 @@ def test_domains_are_worked_on_apart_and_told_together(tmp_path: Path, monkeypat
             assert len(commands) == 3  # whatever takes long was done by then
             return {"search": pd.DataFrame({"arm": [self.name]})}
 
+    monkeypatch.setattr(launch.study, "check_study", lambda cfg: None)
     monkeypatch.setattr(launch.study, "run_command", commands.append)
     monkeypatch.setattr(launch.study, "Part", Part)
     monkeypatch.setattr(launch.study, "write_study", lambda docs, tables, *rest: told.update(tables))

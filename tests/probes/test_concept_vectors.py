@@ -171,6 +171,8 @@ def test_a_latent_that_never_changes_gives_unit_vectors_and_no_scores():
     ("settings", "words"),
     [
         ({"most": 0}, "concepts.most is 0"),
+        ({"salience": float("nan")}, "concepts.salience is nan"),
+        ({"strength": float("inf")}, "concepts.strength is inf"),
         ({"per_group": 0}, "concepts.per_group is 0"),
         ({"similarity": -1.0}, "concepts.similarity is -1.0"),
         ({"threshold": 1.0}, r"cosine, so give one in \[0, 1\)"),

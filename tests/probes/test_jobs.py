@@ -33,6 +33,16 @@ def test_a_repeat_computes_only_what_changed(tmp_path, monkeypatch):
     assert _count(calls, None, monkeypatch)[1] == 0
 
 
+def test_a_flipped_bit_is_no_result(tmp_path):
+    write(tmp_path / "kept", {"value": 0.25})
+    whole = (tmp_path / "kept").read_bytes()
+    for place in range(len(whole)):
+        (tmp_path / "kept").write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
+        assert read(tmp_path / "kept") is None
+    (tmp_path / "kept").write_bytes(whole)
+    assert read(tmp_path / "kept") == ({"value": 0.25},)
+
+
 def test_names_tell_content_and_type_apart():
     x = np.arange(6.0)
     names = {content_name(_double, (part,)) for part in (x, x.reshape(2, 3), x.astype(np.float32), x[::-1], x + 1e-15)}

@@ -130,12 +130,15 @@ def test_an_optimiser_that_stops_early_is_reported(monkeypatch):
     [
         ({"probes": ["lineer"]}, r"\['lineer'\].*\['linear', 'mlp'\]"),
         ({"probes": []}, "name one or more"),
-        ({"bootstrap": 0}, "probe.bootstrap is 0"),
+        ({"bootstrap": 1}, "probe.bootstrap is 1; it must be 40 or more"),
         ({"folds": 1}, "probe.folds is 1"),
         ({"permutations": -1}, "probe.permutations is -1"),
         ({"jobs": -1}, "neither may be negative"),
         ({"strengths": [0.1, 0.0]}, "numbers above zero"),
         ({"mlp_strengths": []}, "numbers above zero"),
+        ({"strengths": [float("nan")]}, "finite numbers above zero"),
+        ({"mlp_strengths": [0.1, float("inf")]}, "finite numbers above zero"),
+        ({"seed": 5_000_000_000}, "nor a seed over 2147483648"),
     ],
 )
 def test_a_config_that_makes_no_sense_says_which_field(settings, words):
