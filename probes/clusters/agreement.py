@@ -1,6 +1,6 @@
 """How far two partitions of the same episodes are the same: the adjusted Rand index.
 
-Letters: n episodes, K and C classes of the two, G groups.
+Letters: n episodes, K and C classes of the two, G groups, D tables.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from probes.clusters.jackknife import error, t_interval
 
 def adjusted_rand(first: Int[np.ndarray, " n"], second: Int[np.ndarray, " n"]) -> float:
     """1 for the same partition whatever the names, 0 on average for independent ones; noise is a class of its own."""
-    return float(rand_of_counts(cross_counts(first, second, np.zeros(len(first), int)).sum(0)))
+    return float(rand_of_counts(cross_counts(first, second, np.zeros(len(first), int)))[0])
 
 
 def cross_counts(
@@ -26,7 +26,7 @@ def cross_counts(
     return counts
 
 
-def rand_of_counts(counts: Float[np.ndarray, "*draws K C"]) -> Float[np.ndarray, "*draws"]:
+def rand_of_counts(counts: Float[np.ndarray, "D K C"]) -> Float[np.ndarray, " D"]:
     """(index − expected) / (maximum − expected) over pairs of episodes (Hubert and Arabie 1985, equation 5).
 
     Where both partitions are one class, or both all singletons, they are the same and the index is 1.
@@ -47,10 +47,10 @@ def pairs(counts: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
 def rand_record(
     clusters: Int[np.ndarray, " n"], classes: Int[np.ndarray, " n"], group: Int[np.ndarray, " n"]
 ) -> dict[str, Any]:
-    """The index of clusters and classes, with the standard error and 95 % interval, cut at 1, of a jackknife over groups."""
+    """The index of clusters and classes, with the jackknife's standard error and 95 % interval, cut at 1."""
     counts = cross_counts(clusters, classes, group)
-    value, whole = float(rand_of_counts(counts.sum(0))), counts.sum(0)
-    without = rand_of_counts(whole - counts)
+    whole = counts.sum(0, keepdims=True)
+    value, without = float(rand_of_counts(whole)[0]), rand_of_counts(whole - counts)
     low, high = t_interval(value, without)
     named = {"adjusted_rand": value, "se": error(without), "ci_low": low, "ci_high": min(high, 1.0)}
     return named | {"n_clusters": counts.shape[1], "n_classes": counts.shape[2], "n_groups": counts.shape[0]}
