@@ -39,16 +39,15 @@ class Columns(NamedTuple):
 
 def make_columns(labels: Labels, rows: RowIndex, split: Int32[np.ndarray, " B"]) -> Columns:
     """Every label, also those too rare to probe. A quantile label is cut at its edges in the training groups, and is a
-    number as well, under its source's name. Raises InputError where a label has not one value an episode.
+    number as well, under its source's name. Raises InputError where a label has not one value an episode, or classes
+    are not numbered from 0.
     """
     classes = [_numbered("training_seed", rows.group), _numbered("checkpoint", rows.checkpoint)]
     numbers: dict[str, Numbers] = {}
     for spec in labels.specs:
         for name, agent, values in _split_up(spec, labels, len(split)):
             if spec.kind == "class":
-                whole = values.astype(int)
-                names = spec.classes or tuple(map(str, range(whole.max(initial=0) + 1)))
-                classes.append(Classes(name, agent, whole, np.ones(len(whole), bool), names))
+                classes.append(_named(name, agent, values, spec.classes))
                 continue
             values = values.astype(float)
             if spec.kind == "quantile":
@@ -64,6 +63,19 @@ def _split_up(spec: LabelSpec, labels: Labels, n: int) -> list[tuple[str, int, n
         raise InputError(f"label '{spec.name}' has {len(values)} values for {n} episodes; record it for each one.")
     names = columns_of(spec, labels)
     return [(name, i, values[:, i]) for i, name in enumerate(names)] if names else [(spec.name, -1, values)]
+
+
+def _named(name: str, agent: int, values: np.ndarray, names: tuple[str, ...]) -> Classes:
+    if not (np.issubdtype(values.dtype, np.integer) or values.dtype == bool):
+        raise InputError(f"label '{name}' is of kind class but holds {values.dtype}; store class numbers as integers.")
+    codes = values.astype(int)
+    names = names or tuple(map(str, range(codes.max() + 1)))
+    if codes.min() < 0 or codes.max() >= len(names):
+        raise InputError(
+            f"label '{name}' holds class {codes.min()}..{codes.max()}; number the classes 0..{len(names) - 1}, or name "
+            "every one of them."
+        )
+    return Classes(name, agent, codes, np.ones(len(codes), bool), names)
 
 
 def _numbered(name: str, values: Int32[np.ndarray, " B"]) -> Classes:

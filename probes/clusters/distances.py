@@ -81,8 +81,8 @@ def warped(tracks: Tracks, pairs: Pairs) -> Float[np.ndarray, " P"]:
 
 def series_of(tracks: Tracks, episode: int) -> Float[np.ndarray, "_ F"]:
     """The real steps of one episode, all agents side by side."""
-    real = tracks.mask[episode].any(-1)
-    return np.ascontiguousarray(tracks.obs[episode][real].reshape(real.sum(), -1), dtype=np.float64)
+    obs, width = tracks.obs[episode], tracks.obs.shape[2] * tracks.obs.shape[3]
+    return np.ascontiguousarray(obs[tracks.mask[episode].any(-1)].reshape(-1, width), dtype=np.float64)
 
 
 DISTANCES = {"euclidean": euclidean, "dtw": warped}

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 from sklearn.metrics import adjusted_rand_score
 
-from probes.clusters.agreement import adjusted_rand, cross_counts, rand_record
+from probes.clusters.agreement import adjusted_rand, rand_record
 from probes.clusters.jackknife import error, t_interval
 from tests.probes.oracles_clusters import brute_adjusted_rand
 
@@ -31,15 +31,14 @@ def test_names_do_not_matter_and_one_class_or_singletons_agree_with_themselves()
 
 def test_independent_partitions_agree_by_zero_on_average():
     rng = np.random.default_rng(0)
-    values = [adjusted_rand(rng.integers(0, 3, 30), rng.integers(0, 4, 30)) for _ in range(2000)]
-    assert abs(np.mean(values)) < 4 * np.std(values) / np.sqrt(2000)
+    values = [adjusted_rand(rng.integers(0, 3, 30), rng.integers(0, 4, 30)) for _ in range(500)]
+    assert abs(np.mean(values)) < 4 * np.std(values) / np.sqrt(500)
 
 
-def test_counts_are_by_group_and_each_group_is_left_out_once():
+def test_each_group_is_left_out_once():
     rng = np.random.default_rng(1)
     group = np.array([9, 4, 4, 2, 9, 2, 4, 9, 2, 2] * 3)
     clusters, classes = rng.integers(-1, 2, 30), rng.integers(0, 3, 30)
-    assert cross_counts(clusters, classes, group)[1, 0, 2] == ((group == 4) & (clusters == -1) & (classes == 2)).sum()
     record = rand_record(clusters, classes, group)
     without = np.array([brute_adjusted_rand(clusters[group != g], classes[group != g]) for g in (2, 4, 9)])
     assert record["adjusted_rand"] == pytest.approx(brute_adjusted_rand(clusters, classes))

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from data_gen.trajectory import Labels, LabelSpec, RowIndex
+from data_gen.trajectory import InputError, Labels, LabelSpec, RowIndex
 from probes.clusters.columns import Columns, make_columns, take_columns
 from probes.clusters.makeup import class_records, cluster_records, episode_records, number_records
 
@@ -50,6 +50,16 @@ def test_columns_are_labels_seeds_and_checkpoints():
     part = take_columns(found, np.array([7, 1]), (1,))
     assert [one.name for one in part.classes] == ["training_seed", "checkpoint", "goal", "speed_class", "hill_1"]
     assert part.classes[2].codes.tolist() == [0, 0] and part.numbers[0].values.tolist() == [8, 2]
+
+
+def test_classes_that_are_not_numbered_are_refused():
+    for values, words in (
+        (np.full(8, 0.5), "is of kind class but holds float64"),
+        (np.arange(8), "holds class 0..7; number the classes 0..2"),
+        (np.arange(8) - 6, "holds class -6..1"),
+    ):
+        with pytest.raises(InputError, match=words):
+            make_columns(LABELS._replace(values=LABELS.values | {"goal": values}), ROWS, SPLIT)
 
 
 def test_counts_shares_and_lift_are_those_of_a_cross_table():
