@@ -92,7 +92,7 @@ def _stability(ax: Axes, stability: pd.DataFrame) -> None:
     ax.axvline(UNSTABLE, color=MARKED, linewidth=1, linestyle=(0, (4, 3)))
     ax.annotate("unstable", (UNSTABLE, 1.0), xycoords=("data", "axes fraction"), ha="right", va="top", fontsize=9)
     ax.set_yticks(range(len(overs)), [f"over {over}" for over in overs])
-    ax.set_ylim(len(overs) - 0.4, -0.6)
+    ax.set_ylim(len(overs), -0.6)  # room for the legend
     ax.set_xlim(min(0.0, *(row["low"] for row in rows if np.isfinite(row["low"])), 0.0) - 0.02, 1.02)
     ax.set_xlabel("adjusted Rand index, mean and middle 90 %")
     handles = [
