@@ -27,7 +27,7 @@ def cluster_figure(tables: ClusterTables, level: str, label: str) -> Figure:
     figure = new_figure(2.4 + 0.34 * max(len(clusters), 4))
     left, right = figure.subplots(1, 2, width_ratios=[1.7, 1])
     shares = shares_of(makeup)
-    _bars(left, shares, [int(_of(makeup, cluster=k)["count"].sum()) for k in clusters])
+    _bars(left, shares, [int(_of(makeup, cluster=k)["count"].to_numpy().sum()) for k in clusters])
     _stability(right, _of(tables.stability, level=level))
     handles = [Patch(color=colour, label=name) for name, colour in zip(shares.columns, _colours(shares), strict=True)]
     figure.legend(handles=handles, loc="outside upper center", ncols=7, frameon=False, fontsize=9)
@@ -39,10 +39,10 @@ def cluster_figure(tables: ClusterTables, level: str, label: str) -> Figure:
 def shares_of(makeup: pd.DataFrame) -> pd.DataFrame:
     """Clusters by classes, the last row that of all episodes; the commonest six classes, then the rest as one."""
     shares = makeup.pivot(index="cluster", columns="class", values="share")
-    base = makeup.drop_duplicates("class").set_index("class")["base"]
+    base = pd.Series(makeup.drop_duplicates("class").set_index("class")["base"])
     order = list(dict.fromkeys(makeup["class"]))
     if len(order) > len(PALETTE) - 1:
-        common = base.sort_values(ascending=False, kind="stable").index[: len(PALETTE) - 1]
+        common = base.index[np.argsort(-base.to_numpy(), kind="stable")[: len(PALETTE) - 1]]
         rest = [name for name in order if name not in set(common)]
         shares[REST], base[REST] = shares[rest].sum(axis=1), base[rest].sum()
         order = [name for name in order if name in set(common)] + [REST]

@@ -27,7 +27,7 @@ def makeup(names=("up", "down", "none")) -> pd.DataFrame:
     )
 
 
-def given(**stability) -> ClusterTables:
+def given() -> ClusterTables:
     empty = {name: pd.DataFrame(columns=["level", *columns.split()]) for name, columns in TABLES.items()}
     rows = [
         {
