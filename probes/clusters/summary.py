@@ -1,0 +1,99 @@
+"""A row for each level and method: how many clusters there are and how far to trust them, as numbers and in words."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from data_gen.trajectory import RowIndex
+from probes.clusters.ictd import n_clusters_of
+from probes.clusters.levels import COLLAPSED, Level
+from probes.clusters.records import METHODS, Records
+from probes.table.rows import FEW_GROUPS
+
+UNSTABLE = 0.7  # mean adjusted Rand below which clusters are called unstable
+MOSTLY = 0.5  # share of noise above which it is said
+ONE_SEED = 0.8  # share of a cluster's episodes that one training seed may have before it is called that seed
+
+NAMES = {"mixture": "Gaussian mixture, number by BIC", "hdbscan": "HDBSCAN"}
+
+
+def summary_records(level: Level, records: Records, rows: RowIndex) -> list[dict[str, Any]]:
+    """One row a method; `rows` are the level's. NaN is for what was not measured."""
+    return [_summary(level, records, method, rows) for method in METHODS]
+
+
+def _summary(level: Level, records: Records, method: str, rows: RowIndex) -> dict[str, Any]:
+    ids, of_method = records.ids[method], _rows_of(records.tables, method)
+    real = [one for one in of_method("clusters") if one["cluster"] >= 0]
+    bootstrap, encoders = (
+        next((one for one in of_method("stability") if one["over"] == over), {"mean": math.nan, "n": 0})
+        for over in ("bootstrap", "encoder seeds")
+    )
+    ictd = {(one["distance"], one["partition"]): one["ictd"] for one in records.tables.get("ictd", [])}
+    tried = records.tables.get("bic", []) if method == "mixture" else []
+    last = bool(tried) and tried[-1]["chosen"]
+    return {
+        "method": method,
+        "n_clusters": n_clusters_of(ids),
+        "noise": float((ids == -1).mean()) if len(ids) else 0.0,
+        "n_episodes": len(ids),
+        "n_fitted": len(level.fitted),
+        "n_groups": len(np.unique(rows.group)),
+        "bootstrap": bootstrap["mean"],
+        "encoders": encoders["mean"],
+        "n_encoders": len(level.z),
+        "euclidean": ictd.get(("euclidean", method), math.nan),
+        "dtw": ictd.get(("dtw", method), math.nan),
+        "euclidean_raw": ictd.get(("euclidean", "k-means, raw"), math.nan),
+        "dtw_raw": ictd.get(("dtw", "k-means, raw"), math.nan),
+        "one_seed": sum(one["largest_seed_share"] >= ONE_SEED for one in real),
+        "most_reached": last,
+        "note": level.verdict,
+    }
+
+
+def _rows_of(tables: dict[str, list[dict[str, Any]]], method: str):
+    return lambda name: [one for one in tables.get(name, []) if one["method"] == method]
+
+
+def sentence(row: dict[str, Any]) -> str:
+    """What a row of the summary shows, and what would make it untrustworthy."""
+    if row["note"] == COLLAPSED:
+        return f"{row['level']}: collapsed: one cluster. It is the same for every episode, so there is nothing to see."
+    if row["note"]:
+        return f"{row['level']}: {row['note']}."
+    noise = f", {row['noise']:.0%} of the episodes in none" if row["method"] == "hdbscan" else ""
+    found = (
+        f"{row['level']} ({NAMES[row['method']]}): {row['n_clusters']} cluster{'s' * (row['n_clusters'] != 1)}{noise}, "
+        f"from {row['n_episodes']} episodes of {row['n_groups']} training seeds"
+    )
+    if row["n_clusters"] > 1:
+        found += f"; redrawn seeds give the same clusters at an adjusted Rand index of {_number(row['bootstrap'])}"
+        found += f"; trajectories of one cluster lie {_number(row['euclidean'])} as far apart as those of two"
+    doubts = doubts_of(row)
+    return f"{found}. " + (
+        f"Do not trust it far: {'; '.join(doubts)}." if doubts else "None of the usual doubts apply."
+    )
+
+
+def doubts_of(row: dict[str, Any]) -> list[str]:
+    """Reasons not to trust a row; empty where none of them applies."""
+    several = row["n_clusters"] > 1
+    return [
+        reason
+        for holds, reason in (
+            (row["n_groups"] < FEW_GROUPS, f"{row['n_groups']} training seeds are few"),
+            (several and math.isnan(row["bootstrap"]), "stability was not measured"),
+            (row["bootstrap"] < UNSTABLE, f"the clusters change when seeds are redrawn (below {UNSTABLE})"),
+            (row["encoders"] < UNSTABLE, f"other encoder seeds find other clusters ({row['encoders']:.2f})"),
+            (row["noise"] > MOSTLY, "most episodes are in no cluster"),
+            (several and row["one_seed"] > 0, f"{row['one_seed']} of the clusters are one training seed each"),
+            (row["most_reached"], "BIC was still falling at the most components that were tried"),
+        )
+        if holds
+    ]
+
+
+def _number(value: float) -> str:
+    return "—" if math.isnan(value) else f"{value:.2f}"

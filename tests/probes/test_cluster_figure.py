@@ -1,0 +1,127 @@
+"""The figure draws the tables it was given, and the sentence says what they hold."""
+
+from typing import cast
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.axes import Axes
+
+from probes.clusters.clusters import TABLES, ClusterTables
+from probes.clusters.figure import REST, cluster_figure, shares_of
+from probes.clusters.levels import COLLAPSED
+from probes.clusters.summary import doubts_of, sentence
+
+SHARES = {0: [0.75, 0.25, 0.0], 1: [0.1, 0.2, 0.7]}
+BASE = [0.5, 0.25, 0.25]
+
+
+def makeup(names=("up", "down", "none")) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {"level": "z_omega", "method": "mixture", "label": "goal", "cluster": k, "class": name}
+            | {"count": round(20 * share), "share": share, "base": base, "lift": share / base}
+            for k, shares in SHARES.items()
+            for name, share, base in zip(names, shares, BASE, strict=True)
+        ]
+    )
+
+
+def given() -> ClusterTables:
+    empty = {name: pd.DataFrame(columns=["level", *columns.split()]) for name, columns in TABLES.items()}
+    rows = [
+        {
+            "level": "z_omega",
+            "method": method,
+            "over": over,
+            "n": 5,
+            "mean": mean,
+            "low": mean - 0.1,
+            "high": mean + 0.05,
+        }
+        for (method, over), mean in {
+            ("mixture", "bootstrap"): 0.8,
+            ("hdbscan", "bootstrap"): 0.5,
+            ("mixture", "encoder seeds"): np.nan,
+            ("hdbscan", "encoder seeds"): np.nan,
+        }.items()
+    ]
+    return ClusterTables(**(empty | {"makeup": makeup(), "stability": pd.DataFrame(rows)}), ids=pd.DataFrame())
+
+
+def test_bars_are_the_shares_and_points_the_stability():
+    left, right = (cast(Axes, ax) for ax in cluster_figure(given(), "z_omega", "goal").axes)
+    widths = np.array([[bar.get_width() for bar in bars] for bars in left.containers])  # type: ignore[attr-defined]
+    np.testing.assert_allclose(widths.T, [*SHARES.values(), BASE])
+    starts = np.array([[bar.get_x() for bar in bars] for bars in left.containers])  # type: ignore[attr-defined]
+    np.testing.assert_allclose(starts[1], [0.75, 0.1, 0.5])
+    assert [text.get_text() for text in left.get_yticklabels()] == ["0 (n=20)", "1 (n=20)", "all (n=40)"]
+    drawn = [np.asarray(line.get_xdata(), float).tolist() for line in right.get_lines()]
+    assert drawn[:4] == [pytest.approx([0.7, 0.85]), [0.8], pytest.approx([0.4, 0.55]), [0.5]]
+    words = [text.get_text() for text in right.texts]
+    assert words[:2] == ["Gaussian mixture: not measured", "HDBSCAN: not measured"]
+
+
+def test_rare_classes_are_one():
+    names = tuple("abcdefgh")
+    rows = [
+        {"cluster": k, "class": name, "share": share, "base": base}
+        for k, shares in enumerate(np.random.default_rng(0).dirichlet(np.ones(8), 2))
+        for name, share, base in zip(names, shares, [0.2, 0.01, 0.2, 0.2, 0.02, 0.2, 0.1, 0.07], strict=True)
+    ]
+    found = shares_of(pd.DataFrame(rows))
+    assert found.columns.tolist() == ["a", "c", "d", "f", "g", "h", REST]
+    assert found.loc["all", REST] == pytest.approx(0.03)
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+
+
+def row(**changes) -> dict:
+    return {
+        "level": "z_omega",
+        "method": "mixture",
+        "n_clusters": 4,
+        "noise": 0.0,
+        "n_episodes": 768,
+        "n_groups": 48,
+        "bootstrap": 0.91,
+        "encoders": np.nan,
+        "euclidean": 0.352,
+        "one_seed": 0,
+        "most_reached": False,
+        "note": "",
+    } | changes
+
+
+def test_the_sentence_of_good_clusters_names_their_numbers():
+    assert sentence(row()) == (
+        "z_omega (Gaussian mixture, number by BIC): 4 clusters, from 768 episodes of 48 training seeds; redrawn seeds "
+        "give the same clusters at an adjusted Rand index of 0.91; trajectories of one cluster lie 0.35 as far apart "
+        "as those of two. None of the usual doubts apply."
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"n_groups": 4}, "4 training seeds are few"),
+        ({"bootstrap": 0.69}, "the clusters change when seeds are redrawn"),
+        ({"bootstrap": np.nan}, "stability was not measured"),
+        ({"encoders": 0.3}, "other encoder seeds find other clusters (0.30)"),
+        ({"method": "hdbscan", "noise": 0.6}, "most episodes are in no cluster"),
+        ({"one_seed": 2}, "2 of the clusters are one training seed each"),
+        ({"most_reached": True}, "BIC was still falling at the most components"),
+    ],
+)
+def test_each_doubt_is_said_where_it_applies(changes, words):
+    assert doubts_of(row()) == []
+    (doubt,) = doubts_of(row(**changes))
+    assert words in doubt and f"Do not trust it far: {doubt}." in sentence(row(**changes))
+
+
+def test_what_has_no_clusters_says_why():
+    assert sentence(row(note=COLLAPSED)).startswith("z_omega: collapsed: one cluster.")
+    assert sentence(row(note="not clustered: 3 episode(s), 10 needed")) == (
+        "z_omega: not clustered: 3 episode(s), 10 needed."
+    )
+    one = sentence(row(n_clusters=1, bootstrap=np.nan, euclidean=np.nan))
+    assert "1 cluster, from" in one and "Rand" not in one and "None of the usual doubts" in one
