@@ -7,7 +7,7 @@ import itertools
 import math
 
 import numpy as np
-from jaxtyping import Float, Int, Num
+from jaxtyping import Float, Int, Shaped
 
 ROUNDING = 1e-9
 
@@ -21,12 +21,15 @@ def orders_of(n_groups: int, draws: int, rng: np.random.Generator) -> Int[np.nda
 
 
 def paired_sums(
-    x: Num[np.ndarray, "G M X"], y: Num[np.ndarray, "G M Y"], orders: Int[np.ndarray, "D G"]
+    x: Shaped[np.ndarray, "G M X"], y: Shaped[np.ndarray, "G M Y"], orders: Int[np.ndarray, "D G"]
 ) -> Float[np.ndarray, "D X Y"]:
-    """Σ_g x_gᵀ y_π(g) for each order π: the places of group g are held against the same places of group π(g)."""
-    total = np.zeros((len(orders), x.shape[2], y.shape[2]))
+    """Σ_g x_gᵀ y_π(g) for each order π: the places of group g are held against the same places of group π(g).
+
+    A Boolean counts as 0 or 1.
+    """
+    total, others = np.zeros((len(orders), x.shape[2], y.shape[2])), y.astype(float)
     for g, of_group in enumerate(x.astype(float)):
-        total += np.einsum("mx,hmy->hxy", of_group, y, optimize=True)[orders[:, g]]
+        total += np.matmul(of_group.T, others)[orders[:, g]]
     return total
 
 

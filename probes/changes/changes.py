@@ -1,6 +1,6 @@
 """Change points of a run: when in training the latents of each training seed changed, at every level.
 
-Letters: B rows, N agents, Zw joint latent, Za local latent, G groups, K pairs of neighbouring checkpoints.
+Letters: B rows, N agents, Zw joint latent, Za local latent.
 """
 
 import math
@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.stats import binomtest
 
 from data_gen.trajectory import InputError, RowIndex
-from probes.changes.agreement import agreement_table
+from probes.changes.agreement import Timing, agreement_table
 from probes.changes.series import LEAST_CHECKPOINTS, Series, find_changes, pick_rows
 from probes.changes.turnover import turnover
 from probes.controls import generator
@@ -97,13 +97,13 @@ def change_tables(
         for mine in [np.flatnonzero(here[level] & (rows.group == group))]
         for record in turnover(series, rows.checkpoint[mine], clusters[level][mine])
     ]
-    agents = {level: changed for level, changed in _changed(found).items() if level != JOINT}
-    rng = generator(config.seed, "changes", "agreement")
+    numbers = np.unique(rows.checkpoint[anyone]).tolist()
+    timing = {level: _timing(by_group, numbers) for level, by_group in found.items() if level != JOINT}
     return ChangeTables(
         series=_series_table(found),
         changes=_change_table(found),
         edges=_edge_table(found),
-        agreement=agreement_table(agents, config.agreement_permutations, rng),
+        agreement=agreement_table(timing, config.agreement_permutations, config.seed),
         turnover=pd.DataFrame(records, columns=list(TURNOVER_COLUMNS)),
         returns=_return_table(returns[anyone], rows.group[anyone], rows.checkpoint[anyone]),
     )
@@ -168,22 +168,15 @@ def _edge_table(found: dict[str, dict[int, Series]]) -> pd.DataFrame:
     return pd.DataFrame(records, columns=list(EDGE_COLUMNS))
 
 
-def _changed(found: dict[str, dict[int, Series]]) -> dict[str, Bool[np.ndarray, "G K"]]:
-    """Where each level changes, for the seeds that hold every checkpoint at every evaluated level."""
-    levels = {level: of for level, of in found.items() if any(not one.note for one in of.values())}
-    every = [one.checkpoints.tolist() for of in levels.values() for one in of.values()]
-    longest = max(every, key=len, default=[])
-    whole = [
-        group
-        for group in next(iter(found.values()), {})
-        if all(of[group].checkpoints.tolist() == longest and not of[group].note for of in levels.values())
-    ]
-    return {
-        level: np.array(
-            [[after in {c.after for c in of[group].changes} for after in longest[1:]] for group in whole], bool
-        ).reshape(len(whole), -1)
-        for level, of in levels.items()
-    }
+def _timing(by_group: dict[int, Series], numbers: list[int]) -> Timing:
+    """Where each seed changes; seeds are alike where they hold all the checkpoints that any of them holds."""
+    evaluated = [one for one in by_group.values() if not one.note]
+    most = max((one.checkpoints.tolist() for one in evaluated), key=len, default=[])
+    afters = [[change.after for change in one.changes] for one in by_group.values()]
+    return Timing(
+        changes=np.array([np.isin(numbers[1:], after) for after in afters]).reshape(len(afters), len(numbers) - 1),
+        alike=np.array([not one.note and one.checkpoints.tolist() == most for one in by_group.values()], bool),
+    )
 
 
 def _return_table(

@@ -96,7 +96,7 @@ def trend_table(seen: list[tuple[list[Image], Outcome]], n_groups: int) -> pd.Da
     return pd.DataFrame(records, columns=columns)
 
 
-def _over_images(seen: list[tuple[list[Image], Outcome]], relative: bool) -> Float[np.ndarray, "R W+1"]:
+def _over_images(seen: list[tuple[list[Image], Outcome]], relative: bool) -> Float[np.ndarray, "R _"]:
     """The mean spread over a region's images: of all groups, then of each draw."""
     return np.array(
         [
