@@ -1,6 +1,6 @@
 """Coupling of a run: which clusters occur together, and how tight a region of one agent is in the others.
 
-Letters: B rows, N agents, Zw joint latent, Za local latent.
+Letters: B rows, N agents, G groups, M places, Za local latent.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from probes.pairings import orders_of
 class Coupling:
     """How coupling is tested: permutations of whole groups, bootstrap draws of groups, and their seed."""
 
-    permutations: int = 1999
+    permutations: int = 9999
     bootstrap: int = 2000
     seed: int = 0
 
@@ -69,16 +69,26 @@ def coupling_tables(
         )
     local = np.where(present, agent_clusters, -1)
     clusters = {JOINT: joint_clusters} | {local_level(i): local[:, i] for i in range(local.shape[1])}
-    scene = Scene(
+    images, trend = region_tables(regions_of(local), places, scene_of(config, places, z_alpha, present, returns))
+    pairs = pair_table(clusters, places, config.permutations, generator(config.seed, "coupling", "pairs"))
+    return CouplingTables(pairs, contingency_table(clusters, places), images, trend)
+
+
+def scene_of(
+    config: Coupling,
+    places: Int[np.ndarray, "G M"],
+    z_alpha: Float[np.ndarray, "B N Za"],
+    present: Bool[np.ndarray, "B N"],
+    returns: Float[np.ndarray, " B"],
+) -> Scene:
+    """What `region_tables` needs besides the regions; these may be any, as a brush gives them."""
+    return Scene(
         z_alpha=z_alpha[places],
         present=present[places],
         returns=returns[places],
         orders=orders_of(len(places), config.permutations, generator(config.seed, "coupling", "images")),
         weights=draw_weights(config.seed, "coupling", len(places), set(), config.bootstrap).groups,
     )
-    images, trend = region_tables(regions_of(local), places, scene)
-    pairs = pair_table(clusters, places, config.permutations, generator(config.seed, "coupling", "pairs"))
-    return CouplingTables(pairs, contingency_table(clusters, places), images, trend)
 
 
 def regions_of(agent_clusters: Int[np.ndarray, "B N"]) -> list[Region]:

@@ -1,6 +1,6 @@
 """The table of regions and their images, and whether the tight ones are those in which the team does well.
 
-Letters: B rows, N agents, Za local latent, R regions, W bootstrap draws.
+Letters: G groups, M places, R regions.
 """
 
 import math
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.stats import rankdata
 
 from probes.coupling.images import Image, Outcome, Region, Scene, image_of, outcome_of, too_few
@@ -22,29 +22,31 @@ LEAST_REGIONS = 4
 TREND_COLUMNS = ("against", "rho", "ci_low", "ci_high", "n_regions", "note")
 
 
-def region_tables(regions: list[Region], places: np.ndarray, scene: Scene) -> tuple[pd.DataFrame, pd.DataFrame]:
+def region_tables(
+    regions: list[Region], places: Int[np.ndarray, "G M"], scene: Scene
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """A row for each region and each other agent, and the rank correlations of spread and return over regions."""
+    agents = range(scene.present.shape[2])
+    dead = [agent for agent in agents if _dead(scene, agent)]
     records: list[dict[str, Any]] = []
     seen: list[tuple[list[Image], Outcome]] = []
-    dead = [agent for agent in range(scene.present.shape[2]) if _dead(scene, agent)]
     for region in regions:
         here = region.rows[places] & scene.present[:, :, region.agent]
-        facts = {"agent": region.agent, "region": region.name, "n_episodes": int(here.sum())}
-        facts |= {"n_groups": int(here.any(axis=1).sum()), "note": too_few(here)}
-        others = [agent for agent in range(scene.present.shape[2]) if agent != region.agent]
-        if facts["note"]:
-            records += [facts | {"image": other} for other in others]
-            continue
-        outcome = outcome_of(here, scene)
-        facts |= _return_columns(outcome)
-        images = [image_of(here, other, scene) for other in others if other not in dead]
-        records += [facts | _image_columns(image) for image in images]
-        records += [
-            facts | {"image": other, "note": f"not evaluated: {local_level(other)} has collapsed"}
-            for other in others
-            if other in dead
-        ]
-        seen += [(images, outcome)] if images else []
+        facts = {"agent": region.agent, "region": region.name}
+        facts |= {"n_episodes": int(here.sum()), "n_groups": int(here.any(axis=1).sum())}
+        notes = {
+            other: too_few(here & scene.present[:, :, other])
+            or (f"not evaluated: {local_level(other)} has collapsed" if other in dead else "")
+            for other in agents
+            if other != region.agent
+        }
+        images = {other: image_of(here, other, scene) for other, note in notes.items() if not note}
+        if images:
+            seen.append((list(images.values()), outcome_of(here, scene)))
+            facts |= _return_columns(seen[-1][1])
+        for other, note in notes.items():
+            columns = {} if note else _image_columns(images[other])
+            records.append(facts | {"image": other, "note": note} | columns)
     table = pd.DataFrame(records, columns=list(IMAGE_COLUMNS))
     tested = table["p"].notna()
     table.loc[tested, "p_holm"] = holm(table.loc[tested, "p"].to_numpy(float))
@@ -64,7 +66,7 @@ def _return_columns(outcome: Outcome) -> dict[str, Any]:
 
 def _image_columns(image: Image) -> dict[str, Any]:
     low, high = image.interval
-    columns = {"image": image.agent, "spread": image.spread, "ci_low": low, "ci_high": high}
+    columns = {"spread": image.spread, "ci_low": low, "ci_high": high}
     return columns | {"elsewhere": image.elsewhere, "p": image.p}
 
 
@@ -90,9 +92,12 @@ def trend_table(seen: list[tuple[list[Image], Outcome]], n_groups: int) -> pd.Da
     records = []
     for name, x, y in (("everything", spreads[0], returns), ("same place elsewhere", spreads[1], less)):
         rho = np.array([_rank_correlation(x[:, d], y[:, d]) for d in range(x.shape[1])])
+        facts = {"against": name, "rho": rho[0], "n_regions": len(seen)}
+        if np.isnan(rho[0]):
+            records.append(facts | {"note": "undefined: the spread or the return of every region is the same"})
+            continue
         low, high = interval(rho[1:], n_groups)
-        facts = {"against": name, "rho": rho[0], "ci_low": low, "ci_high": high}
-        records.append(facts | {"n_regions": len(seen), "note": ""})
+        records.append(facts | {"ci_low": low, "ci_high": high, "note": ""})
     return pd.DataFrame(records, columns=columns)
 
 

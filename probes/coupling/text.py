@@ -28,7 +28,10 @@ def _of_pairs(pairs: list[Row]) -> str:
         f"{groups} groups); the clearest is {title_of(best['first'])} with {title_of(best['second'])}: NMI "
         f"{number(best['nmi'])}, where unrelated teams have {number(best['null_mean'])}"
     )
-    doubts = ["a pair is also coupled where a team's agents only learn at the same pace"]
+    doubts = [
+        "a pair is also coupled where a team's agents only learn at the same pace",
+        "z_α is read together with z_ω, which sees every agent (docs/coupling.md)",
+    ]
     if groups < FEW_GROUPS:
         doubts.append(f"{groups} groups are few: no p below {best['p_least']:.2g} is possible")
     if any(row["left_out"] > row["n_episodes"] for row in rows):
@@ -48,7 +51,7 @@ def _of_regions(images: list[Row], trend: Row) -> str:
         f"{number(median(row['spread'] for row in rows))} of that of all episodes"
     )
     if math.isnan(trend["rho"]):
-        return f"{said}. Spread against return: {trend['note'] or 'undefined, one of them does not vary'}."
+        return f"{said}. Spread against return: {trend['note']}."
     return (
         f"{said}. Across {trend['n_regions']} regions the rank correlation of spread and return, both against the same "
         f"checkpoints of other teams, is {ranged(trend['rho'], trend['ci_low'], trend['ci_high'], sign='+')}; below 0, "

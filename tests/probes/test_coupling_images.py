@@ -110,6 +110,8 @@ def test_the_trend_is_spearmans_over_regions_plain_and_against_the_same_place_el
     assert against["ci_low"] <= against["rho"] <= against["ci_high"] and plain["n_regions"] == 9
     few = trend_table(list(_seen(spreads[:3], returns[:3], elsewhere[:3], poorer[:3])), 12)
     assert few["rho"].isna().all() and few["note"].str.contains("3 regions").all()
+    alike = [(images, one._replace(mean=1.0, draws=0 * one.draws)) for images, one in _seen(*[spreads] * 4)]
+    assert trend_table(alike, 12)["note"].tolist()[0].startswith("undefined")
 
 
 def test_the_course_of_training_alone_makes_a_trend_that_vanishes_against_the_same_checkpoints():
@@ -134,12 +136,14 @@ def test_regions_that_cannot_be_judged_say_why():
     z[:, :, 2] *= 0.05
     scene = scene_of(z, rng.normal(size=(6, 10)))
     scene.present[:, ::2, 0] = False
+    scene.present[:, 3:, 1] = False
     places = np.arange(60).reshape(6, 10)
     one_group, all_of_it = np.zeros(60, bool), np.ones(60, bool)
     one_group[10:30] = True
     regions = [Region(0, "small", one_group & (np.arange(60) < 22)), Region(0, "whole", all_of_it)]
     table, _ = region_tables(regions, places, scene)
     rows = {(row["region"], row["image"]): row for row in table.to_dict("records")}
-    assert rows["small", 1]["note"] == "not evaluated: 6 episodes of 2 groups; 10 of 2 are needed"
+    assert rows["small", 1]["note"] == "not evaluated: 2 episodes of 2 groups; 10 of 2 are needed"
     assert rows["whole", 2]["note"] == "not evaluated: z_alpha_2 has collapsed" and np.isnan(rows["whole", 2]["p"])
-    assert rows["whole", 1]["n_episodes"] == 30 and rows["whole", 1]["note"] == ""
+    assert rows["whole", 1]["n_episodes"] == 30 and np.isnan(rows["whole", 1]["p"])
+    assert rows["whole", 1]["note"].startswith("not evaluated: 6 episodes of 6 groups")
