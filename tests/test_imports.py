@@ -18,6 +18,7 @@ HOMES = {
     "wandb": {"launch"},
     "rich": {"launch", "probes"},
     "sklearn": {"probes"},
+    "ruptures": {"probes"},
     "zarr": {"data_gen"},
     "orbax": {"marl_vae"},
     "mujoco": {"data_gen/engines"},

@@ -1,0 +1,1 @@
+"""When in training the distribution of a latent changed."""

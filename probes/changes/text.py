@@ -1,0 +1,59 @@
+"""Change points in sentences: what the tables show, and what would make them untrustworthy."""
+
+from statistics import mean
+
+from probes.changes.changes import ChangeTables
+from probes.levels import title_of
+from probes.report.figures import records
+from probes.table.findings import Row, number
+
+FEW_GROUPS, FEW_CHECKPOINTS = 10, 12
+
+
+def change_sentences(tables: ChangeTables) -> list[str]:
+    """One for each level, and one for the agreement of agents and what to doubt."""
+    series, edges = records(tables.series), records(tables.edges)
+    levels = dict.fromkeys(row["level"] for row in series)
+    of_levels = [
+        _of_level(
+            level, [row for row in series if row["level"] == level], [row for row in edges if row["level"] == level]
+        )
+        for level in levels
+    ]
+    return [*of_levels, _agreement(records(tables.agreement)), _doubts(series)]
+
+
+def _of_level(level: str, series: list[Row], edges: list[Row]) -> str:
+    tested = [row["n_changes"] for row in series if not row["note"]]
+    if not tested:
+        return f"{title_of(level)}: {'; '.join(sorted({row['note'] for row in series}))}."
+    said = f"{title_of(level)}: {sum(n > 0 for n in tested)} of {len(tested)} training seeds change"
+    if any(tested):
+        most = max(edges, key=lambda row: row["share"])
+        said += (
+            f", {number(mean(tested))} times on average, most often between checkpoints {most['before']} and "
+            f"{most['after']} ({most['n_changed']} of {most['n_groups']} seeds)"
+        )
+    return f"{said}."
+
+
+def _agreement(agreement: list[Row]) -> str:
+    tested = [row for row in agreement if not row["note"]]
+    if not tested:
+        return "Whether agents change together was not evaluated."
+    best = max(tested, key=lambda row: row["share"] - row["null_mean"])
+    return (
+        f"Of the changes of {title_of(best['first'])} and {title_of(best['second'])} {number(best['share'])} lie "
+        f"within one checkpoint of one of the other, {number(best['null_mean'])} where seeds are permuted (p "
+        f"{best['p_holm']:.2g} after Holm)."
+    )
+
+
+def _doubts(series: list[Row]) -> str:
+    doubts = ["a slow drift is shown as steps, and more episodes find more of them"]
+    groups, checkpoints = {row["group"] for row in series}, max(row["n_checkpoints"] for row in series)
+    if len(groups) < FEW_GROUPS:
+        doubts.append(f"{len(groups)} training seeds are few")
+    if checkpoints < FEW_CHECKPOINTS:
+        doubts.append(f"with {checkpoints} checkpoints, within one of each other says little")
+    return f"To doubt: {'; '.join(doubts)}."
