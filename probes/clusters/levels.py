@@ -12,8 +12,8 @@ from jaxtyping import Bool, Float, Int
 from data_gen.trajectory import RowIndex
 from probes.controls import generator
 from probes.features import Encoded, check_values
+from probes.levels import ACTIVE, JOINT, local_level
 
-UNUSED = 0.01  # a dimension whose mean varies less is an inactive unit, as in the model's own diagnostics
 FEWEST = 10  # episodes; with fewer there is nothing to cluster
 
 
@@ -63,10 +63,10 @@ def make_levels(
         check_values(f"the deviation of {name}", values.reshape(*values.shape[:2], -1), n, n_seeds)
     agents = tuple(range(present.shape[1]))
     last = rows.checkpoint == rows.checkpoint.max()
-    chosen = {"z_omega": (agents, np.ones(n, bool))}
+    chosen = {JOINT: (agents, np.ones(n, bool))}
     if not last.all():
         chosen["z_omega_last"] = (agents, last)
-    chosen |= {f"z_alpha_{i}": ((i,), present[:, i]) for i in agents}
+    chosen |= {local_level(i): ((i,), present[:, i]) for i in agents}
     levels = []
     for name, (whose, keep) in chosen.items():
         means, stds = encoded.z_omega, deviations.z_omega
@@ -86,19 +86,19 @@ def in_posterior_units(
 
     Two episodes that lie closer than one unit are one episode to the encoder. A dimension that has collapsed to the
     prior has deviation 1 and shrinks to nothing, where scaling it to variance 1 would blow its remains up. The .1 is
-    the root of `UNUSED`, for encoders without a deviation.
+    the root of `ACTIVE`, for encoders without a deviation.
     """
     if means.shape[1] == 0:
         return means.astype(float)
     unit = np.sqrt(np.square(stds.astype(float)).mean(1, keepdims=True))
-    return means.astype(float) / np.maximum(unit, np.sqrt(UNUSED))
+    return means.astype(float) / np.maximum(unit, np.sqrt(ACTIVE))
 
 
 def verdict_of(means: Float[np.ndarray, "n Z"]) -> str:
     """Empty where there is something to cluster."""
     if len(means) < FEWEST:
         return f"not clustered: {len(means)} episode(s), {FEWEST} needed"
-    return COLLAPSED if (means.var(0, dtype=float) <= UNUSED).all() else ""
+    return COLLAPSED if (means.var(0, dtype=float) <= ACTIVE).all() else ""
 
 
 def spread_over_groups(group: Int[np.ndarray, " n"], n_rows: int, rng: np.random.Generator) -> Int[np.ndarray, " f"]:
