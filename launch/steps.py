@@ -14,7 +14,6 @@ import pandas as pd
 from data_gen.trajectory import InputError
 from marl_vae.files import write_text
 
-
 class Steps:
     """What was done, by command, in `folder`; a step that was done is not done again."""
 
@@ -41,9 +40,7 @@ class Steps:
     def times(self) -> pd.DataFrame:
         """Every step that was done, its seconds, and those of its processors added up."""
         notes = [json.loads(stamp.read_text()) for stamp in sorted(self._folder.glob("*.json"))]
-        return pd.DataFrame([note | {"what": " ".join(note["what"])} for note in notes]).rename(
-            columns={"what": "step"}
-        )
+        return pd.DataFrame([note | {"what": " ".join(note["what"])} for note in notes]).rename(columns={"what": "step"})
 
 
 def _processor() -> float:
