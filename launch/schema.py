@@ -20,6 +20,7 @@ from marl_vae.task import Train
 from probes.interventions.intervention import Intervention
 from probes.probe import Probe
 
+MOST_FILMS = 200
 CONF = Path(__file__).resolve().parent.parent / "conf"
 
 
@@ -150,6 +151,19 @@ class Intervening:
 
 
 @dataclass
+class Exploring:
+    """`run` is the folder of a trained run, `encoder` the place of one of its seeds, `films` how many are filmed."""
+
+    run: str = MISSING
+    encoder: int = 0
+    films: int = 200
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.films <= MOST_FILMS:
+            raise InputError(f"films={self.films} must lie in 0..{MOST_FILMS}, so that the page stays small.")
+
+
+@dataclass
 class Pipeline(Training, Generate):
     """Generate, train and probe in one run."""
 
@@ -163,6 +177,7 @@ SCHEMAS = {
     "intervene": Intervening,
     "generalise": Generalising,
     "study": Study,
+    "explore": Exploring,
     "pipeline": Pipeline,
 }
 

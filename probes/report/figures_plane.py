@@ -24,10 +24,10 @@ COLUMNS = 3
 
 
 class Plane(NamedTuple):
-    """Rows projected on their first two principal components, and the share of variance that each explains."""
+    """Rows projected on their first C principal components, and the share of variance that each explains."""
 
-    points: Float[np.ndarray, "B 2"]
-    explained: Float[np.ndarray, " 2"]
+    points: Float[np.ndarray, "B C"]
+    explained: Float[np.ndarray, " C"]
 
 
 class Colour(NamedTuple):
@@ -46,15 +46,15 @@ class Track(NamedTuple):
     present: Bool[np.ndarray, "T N"]
 
 
-def project(z: Float[np.ndarray, "B Z"]) -> Plane:
-    """Principal components by the singular values of the centred rows; a second axis of zeros where Z is 1."""
+def project(z: Float[np.ndarray, "B Z"], n_components: int = 2) -> Plane:
+    """Principal components by the singular values of the centred rows; axes of zeros where Z is smaller."""
     centred = z.astype(np.float64) - z.mean(0, dtype=np.float64)
     left, scale, right = np.linalg.svd(centred, full_matrices=False)
     # A component's sign is arbitrary: the largest loading points up, so that a run gives one picture.
     signs = np.sign(right[np.arange(len(right)), abs(right).argmax(1)])
     total = max((scale**2).sum(), np.finfo(float).tiny)
-    points, explained = np.zeros((len(z), 2)), np.zeros(2)
-    k = min(2, len(scale))
+    points, explained = np.zeros((len(z), n_components)), np.zeros(n_components)
+    k = min(n_components, len(scale))
     points[:, :k] = left[:, :k] * scale[:k] * signs[:k]
     explained[:k] = scale[:k] ** 2 / total
     return Plane(points=points, explained=explained)
@@ -114,6 +114,11 @@ def class_colours(codes: Int[np.ndarray, " B"], classes: tuple[str, ...]) -> tup
     """A colour for each class, and the legend's names: viridis in order, else the palette for the most frequent."""
     if in_order(classes):
         return list(colormaps["viridis"](np.linspace(0, 0.95, len(classes)))), list(classes)
+    return frequent_colours(codes, classes)
+
+
+def frequent_colours(codes: Int[np.ndarray, " B"], classes: tuple[str, ...]) -> tuple[list[Any], list[str]]:
+    """The palette for the most frequent classes; the others are pale, and their names empty."""
     frequent = np.argsort(-np.bincount(codes, minlength=len(classes)), kind="stable")[: len(PALETTE)]
     kept = dict(zip(sorted(frequent.tolist()), PALETTE, strict=False))
     names = [name if code in kept else "" for code, name in enumerate(classes)]

@@ -1,5 +1,6 @@
 """Film strips: a few frames of a few episodes, drawn elsewhere. K episodes, F frames of each, Nu actuators."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from data_gen.trajectory import Dataset
-from probes.report.episodes import pick_episodes
+from probes.report.episodes import Picked, pick_episodes
 from probes.report.figures import DARK, WIDTH, new_figure
 from probes.report.figures_plane import agent_colour
 from probes.report.page import Section
@@ -43,8 +44,12 @@ def no_films(reason: str) -> Films:
 
 
 def pick_films(dataset: Dataset) -> Shots:
-    """The episodes of `pick_episodes`, and FRAMES steps from the first real one to the last, evenly apart."""
-    picked = pick_episodes(dataset)
+    """Shots of the episodes of `pick_episodes`."""
+    return shots_of(dataset, pick_episodes(dataset))
+
+
+def shots_of(dataset: Dataset, picked: Sequence[Picked]) -> Shots:
+    """FRAMES steps of each episode from the first real one to the last, evenly apart."""
     present = np.asarray(np.any(dataset.batch.mask, axis=2))
     steps = []
     for episode in picked:

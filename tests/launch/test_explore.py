@@ -1,0 +1,101 @@
+"""`launch.explore` on a run's folder: whose embeddings it reads, what it writes and what it refuses."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from data_gen.storage.dataset import digest, read_dataset, write_shard
+from data_gen.storage.store import write_group
+from launch import films as films_module
+from tests.builders import B, N, T
+from tests.data_gen.test_dataset import tiny_shard
+from tests.launch.commands import run
+
+NQ, SEEDS, ZW, ZA = 15, 2, 4, 3  # NQ is of Ant
+N_SHARDS = 3
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of two encoder seeds on bodies whose states were stored; its latents tell the seeds apart."""
+    root = tmp_path_factory.mktemp("runs") / "body"
+    for index in range(N_SHARDS):
+        shard = tiny_shard(index, domain={"name": "mujoco", "scenario": "Ant 4x2"})
+        shard.meta.pop("position")
+        shard.batch.mask[1] = False  # an episode that cannot be filmed
+        states = {"qpos": np.zeros((B, T, NQ), np.float32)}
+        write_shard(root / "data", index, N_SHARDS, shard._replace(states=states), {})
+    write_config(root, None)
+    for seed, place in enumerate([root, root / "seed_1"]):
+        embed(place, seed, digest(root / "data"))
+    return root
+
+
+def write_config(root: Path, data: str | None) -> None:
+    config = {"data": data, "train": {"seed": 0, "seeds": SEEDS, "hold_out": [2]}}
+    (root / "config.yaml").write_text(yaml.safe_dump(config))
+
+
+def embed(place: Path, seed: int, data: str) -> None:
+    rng, n = np.random.default_rng(seed), N_SHARDS * B
+    arrays = {
+        "omega_mean": (("episode", "z"), rng.normal(size=(n, ZW)).astype(np.float32) + 100 * seed),
+        "alpha_mean": (("episode", "agent", "a"), rng.normal(size=(n, N, ZA)).astype(np.float32)),
+    }
+    write_group(place / "embeddings", arrays, {"chosen": {"data": data}})
+
+
+def about(folder: Path) -> dict:
+    text = (folder / "explorer.html").read_text()
+    return json.loads(re.findall(r'id="about">(.*?)</script>', text)[0])
+
+
+def test_it_shows_the_encoder_that_is_asked_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(films_module, "film", lambda *_: pytest.fail("no film was asked for"))
+    for seed in range(SEEDS):
+        assert run("explore", f"run={folder}", f"encoder={seed}", "films=0") == 0
+        found = about(folder)
+        assert found["episodes"] == N_SHARDS * B and found["films"] is None and found["name"] == "body"
+        first = found["views"][0]["axes"][ZW]  # after as many principal components
+        assert abs(first["low"] - 100 * seed) < 5 and abs(first["high"] - 100 * seed) < 5
+        assert first["name"] == "dim 1" and len(found["views"]) == 1 + N
+        assert [one["name"] for one in found["variables"][2]["classes"]][3:] == ["held-out checkpoint"]
+
+
+def test_bodies_are_filmed_in_pieces(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def draw(body, qpos, height, width, paint):
+        asked.append(len(qpos))
+        return np.zeros((*qpos.shape[:2], height, width, 3), np.uint8)
+
+    monkeypatch.setattr(films_module, "film", draw)
+    monkeypatch.setattr(films_module, "AT_ONCE", 3)
+    assert run("explore", f"run={folder}", "films=8") == 0
+    found = about(folder)
+    assert asked == [3, 3, 2] and len(found["films"]["seconds"]) == 8
+    assert run("explore", f"run={folder}") == 0
+    assert len(about(folder)["films"]["seconds"]) == N_SHARDS * (B - 1)
+    assert read_dataset(folder / "data").batch.mask.shape[1] == found["tracks"]["shape"][1] == T
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [("encoder=2", "2 encoder seed(s)"), ("films=201", "0..200"), ("encodr=1", "Did you mean 'encoder'")],
+)
+def test_wrong_settings_are_refused(folder: Path, capsys: pytest.CaptureFixture, override: str, said: str) -> None:
+    (folder / "explorer.html").unlink(missing_ok=True)
+    assert run("explore", f"run={folder}", override) == 2
+    assert said in capsys.readouterr().err and not (folder / "explorer.html").exists()
+
+
+def test_embeddings_of_other_data_are_refused(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    for place in (tmp_path, tmp_path / "seed_1"):
+        embed(place, 0, "another")
+    write_config(tmp_path, str(folder / "data"))
+    assert run("explore", f"run={tmp_path}", "films=0") == 2
+    assert "another data set" in capsys.readouterr().err and not (tmp_path / "explorer.html").exists()
