@@ -1,10 +1,11 @@
-"""Write a run's explorer, one page that opens offline: `python -m launch.explore run=runs/hill_climbing`."""
+"""Clusters, coupling, changes, and a page to explore them in: `python -m launch.explore run=runs/hill_climbing`."""
 
 from pathlib import Path
 
 from data_gen.storage.dataset import read_dataset
 from data_gen.storage.store import read_group
 from data_gen.trajectory import InputError
+from launch.analysis import analyse
 from launch.data import hold_out_of
 from launch.encoders import check_embeddings, folders_of
 from launch.entry import enter
@@ -18,7 +19,7 @@ from probes.explorer.page import explorer_page
 
 
 def main(cfg: Exploring) -> None:
-    """Write explorer.html from the data set and the embeddings of one encoder seed."""
+    """Write analysis/ and explorer.html from the data set and the embeddings of one encoder seed."""
     run = Path(cfg.run)
     config_of(run)
     folders = folders_of(run)
@@ -28,6 +29,11 @@ def main(cfg: Exploring) -> None:
     embedded, _ = read_group(folders[cfg.encoder] / "embeddings")
     found = read_dataset(data_of(run))
     with claim(run, {}, {}):
+        clusters = {}
+        if cfg.analysis:
+            with progress("analysis"):
+                others = [folder for folder in folders if folder != folders[cfg.encoder]]
+                clusters = analyse(cfg, run, [folders[cfg.encoder], *others], found)
         with progress("explore"):
             content = explorer_of(
                 name=run.name,
@@ -35,6 +41,7 @@ def main(cfg: Exploring) -> None:
                 z_omega=embedded["omega_mean"],
                 z_alpha=embedded["alpha_mean"],
                 hold_out=hold_out_of(run),
+                clusters=clusters,
                 strips=strips_of(data_of(run), found, cfg.films),
             )
             write_text(run / "explorer.html", explorer_page(content))

@@ -17,6 +17,9 @@ from marl_vae.objectives import OBJECTIVES
 from marl_vae.objectives.objective import check_form
 from marl_vae.schedule import Schedule
 from marl_vae.task import Train
+from probes.changes.changes import Changes
+from probes.clusters.records import Clustering
+from probes.coupling.coupling import Coupling
 from probes.interventions.intervention import Intervention
 from probes.probe import Probe
 
@@ -152,11 +155,18 @@ class Intervening:
 
 @dataclass
 class Exploring:
-    """`run` is the folder of a trained run, `encoder` the place of one of its seeds, `films` how many are filmed."""
+    """`run` is the folder of a trained run, `encoder` the place of one of its seeds, `films` how many are filmed.
+
+    Without `analysis` the page is written alone, without clusters.
+    """
 
     run: str = MISSING
     encoder: int = 0
     films: int = 200
+    analysis: bool = True
+    clusters: Clustering = field(default_factory=Clustering)
+    coupling: Coupling = field(default_factory=Coupling)
+    changes: Changes = field(default_factory=Changes)
 
     def __post_init__(self) -> None:
         if not 0 <= self.films <= MOST_FILMS:

@@ -18,6 +18,7 @@ from probes.features import check_values, standardise
 from probes.jobs import call_all, silent
 from probes.labels import Target, make_targets
 from probes.probe import Probe
+from probes.report.figures import records
 from probes.scores import METRICS
 from probes.table.exam import group_exam, run_exam
 from probes.table.findings import ranged
@@ -63,10 +64,12 @@ def compare(
         for encoder, values in enumerate(encoders)
     }
     results = call_all(run_exam, calls, jobs=config.jobs, folder=None, progress=progress)
-    records = []
+    rows_of_table = []
     for target in targets:
         if target.failure:
-            records += [_record(target, probe, name, reference, f"not evaluated: {target.failure}") for name in sets]
+            rows_of_table += [
+                _record(target, probe, name, reference, f"not evaluated: {target.failure}") for name in sets
+            ]
             continue
         exam = exams[target.name]
         weights = draw_weights(config.seed, target.name, exam.n_groups, set(map(len, sets.values())), config.bootstrap)
@@ -77,8 +80,8 @@ def compare(
             notes += [f"only {exam.n_groups} test groups"] * (exam.n_groups < FEW_GROUPS)
             record = _record(target, probe, name, reference, "; ".join(note for note in notes if note))
             record |= {"chance": 1 / exam.n_classes if target.kind == "class" else 0.0, "n_groups": exam.n_groups}
-            records.append(record | _numbers(one, None if name == reference else samples[reference]))
-    table = pd.DataFrame.from_records(records, columns=COLUMNS)
+            rows_of_table.append(record | _numbers(one, None if name == reference else samples[reference]))
+    table = pd.DataFrame.from_records(rows_of_table, columns=COLUMNS)
     tested = table.p_value.notna().to_numpy()
     table.loc[tested, "p_holm"] = holm(table.p_value.to_numpy(float)[tested])
     return table
@@ -103,15 +106,15 @@ def _numbers(one: Sample, other: Sample | None) -> dict[str, float]:
 def wide(table: pd.DataFrame) -> pd.DataFrame:
     """A row a run and a column a label: value [interval]; difference to the reference [interval]."""
     names, labels = list(dict.fromkeys(table.run)), list(dict.fromkeys(table.label))
-    cells = {(row.run, row.label): _cell(row) for row in table.itertuples()}
+    cells = {(row["run"], row["label"]): _cell(row) for row in records(table)}
     return pd.DataFrame(
         [{"run": name} | {label: cells[name, label] for label in labels} for name in names], columns=["run", *labels]
     )
 
 
-def _cell(row: Any) -> str:
-    if np.isnan(row.value):
+def _cell(row: dict[str, Any]) -> str:
+    if np.isnan(row["value"]):
         return "not evaluated"
-    told = ranged(row.value, row.ci_low, row.ci_high)
-    difference = ranged(row.minus_reference, row.minus_low, row.minus_high, "+")
+    told = ranged(row["value"], row["ci_low"], row["ci_high"])
+    difference = ranged(row["minus_reference"], row["minus_low"], row["minus_high"], "+")
     return f"{told}; {difference}" if difference else told

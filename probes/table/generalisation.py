@@ -87,8 +87,6 @@ def joined(known: Evidence, other: Evidence) -> dict[str, Any]:
     """What `probe_table` takes: the episodes that probes are fitted and chosen on, and the other's test episodes."""
     first, second = chosen(known, known.split != SPLITS.index("test")), tested(other)
     mine, theirs = first.labels.values, second.labels.values
-    names = ("z_omega", "z_alpha", "random_encoder")
-    latents = {name: np.concatenate([getattr(one.encoded, name) for one in (first, second)], axis=1) for name in names}
     return {
         "batch": TrajectoryBatch(*map(np.concatenate, zip(first.batch, second.batch, strict=True))),
         "rows": RowIndex(*map(np.concatenate, zip(first.rows, second.rows, strict=True))),
@@ -97,7 +95,11 @@ def joined(known: Evidence, other: Evidence) -> dict[str, Any]:
             values={name: np.concatenate([mine[name], theirs[name]]) for name in first.labels.values}
         ),
         "hand": first.hand._replace(values=np.concatenate([first.hand.values, second.hand.values])),
-        "encoded": Encoded(**latents),
+        "encoded": Encoded(
+            z_omega=np.concatenate([first.encoded.z_omega, second.encoded.z_omega], axis=1),
+            z_alpha=np.concatenate([first.encoded.z_alpha, second.encoded.z_alpha], axis=1),
+            random_encoder=np.concatenate([first.encoded.random_encoder, second.encoded.random_encoder], axis=1),
+        ),
     }
 
 

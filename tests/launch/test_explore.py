@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 
@@ -46,6 +47,9 @@ def embed(place: Path, seed: int, data: str) -> None:
         "omega_mean": (("episode", "z"), rng.normal(size=(n, ZW)).astype(np.float32) + 100 * seed),
         "alpha_mean": (("episode", "agent", "a"), rng.normal(size=(n, N, ZA)).astype(np.float32)),
     }
+    for name in ("omega", "alpha"):
+        axes, means = arrays[f"{name}_mean"]
+        arrays[f"{name}_std"] = (axes, np.full_like(means, 0.3))
     write_group(place / "embeddings", arrays, {"chosen": {"data": data}})
 
 
@@ -57,13 +61,25 @@ def about(folder: Path) -> dict:
 def test_it_shows_the_encoder_that_is_asked_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(films_module, "film", lambda *_: pytest.fail("no film was asked for"))
     for seed in range(SEEDS):
-        assert run("explore", f"run={folder}", f"encoder={seed}", "films=0") == 0
+        assert run("explore", f"run={folder}", f"encoder={seed}", "films=0", "analysis=false") == 0
         found = about(folder)
         assert found["episodes"] == N_SHARDS * B and found["films"] is None and found["name"] == "body"
         first = found["views"][0]["axes"][ZW]  # after as many principal components
         assert abs(first["low"] - 100 * seed) < 5 and abs(first["high"] - 100 * seed) < 5
         assert first["name"] == "dim 1" and len(found["views"]) == 1 + N
         assert [one["name"] for one in found["variables"][2]["classes"]][3:] == ["held-out checkpoint"]
+
+
+def test_the_analysis_is_written_and_its_clusters_can_be_chosen(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    quick = ["clusters.bootstrap=2", "clusters.jobs=1", "coupling.permutations=99", "changes.permutations=99"]
+    assert run("explore", f"run={folder}", "films=0", *quick) == 0
+    said = capsys.readouterr().out
+    made = {file.name for file in (folder / "analysis").iterdir()}
+    assert {"clusters_summary.csv", "coupling_pairs.csv", "changes_series.csv", "changes.png", "coupling.png"} <= made
+    ids = pd.read_csv(folder / "analysis" / "clusters_ids.csv")
+    assert len(ids) == N_SHARDS * B and "z_omega:mixture" in ids
+    assert {"z_omega, mixture", "z_alpha_0, hdbscan"} <= {one["name"] for one in about(folder)["variables"]}
+    assert "not evaluated: 3 checkpoints" in said  # change points need four
 
 
 def test_bodies_are_filmed_in_pieces(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,10 +91,10 @@ def test_bodies_are_filmed_in_pieces(folder: Path, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(films_module, "film", draw)
     monkeypatch.setattr(films_module, "AT_ONCE", 3)
-    assert run("explore", f"run={folder}", "films=8") == 0
+    assert run("explore", f"run={folder}", "films=8", "analysis=false") == 0
     found = about(folder)
     assert asked == [3, 3, 2] and len(found["films"]["seconds"]) == 8
-    assert run("explore", f"run={folder}") == 0
+    assert run("explore", f"run={folder}", "analysis=false") == 0
     assert len(about(folder)["films"]["seconds"]) == N_SHARDS * (B - 1)
     assert read_dataset(folder / "data").batch.mask.shape[1] == found["tracks"]["shape"][1] == T
 
@@ -97,5 +113,5 @@ def test_embeddings_of_other_data_are_refused(folder: Path, tmp_path: Path, caps
     for place in (tmp_path, tmp_path / "seed_1"):
         embed(place, 0, "another")
     write_config(tmp_path, str(folder / "data"))
-    assert run("explore", f"run={tmp_path}", "films=0") == 2
+    assert run("explore", f"run={tmp_path}", "films=0", "analysis=false") == 2
     assert "another data set" in capsys.readouterr().err and not (tmp_path / "explorer.html").exists()
