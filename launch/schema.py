@@ -78,6 +78,10 @@ class Probing:
     probe: Probe = field(default_factory=Probe)
     logger: Logging = field(default_factory=Logging)
 
+    def __post_init__(self) -> None:
+        if self.runs and self.logger.kind != "none":
+            raise InputError("A comparison of runs=... goes into files and not into a log: leave logger= out.")
+
 
 @dataclass
 class Generalising:
@@ -86,6 +90,7 @@ class Generalising:
     run: str = MISSING
     other: str | None = None
     probe: Probe = field(default_factory=Probe)
+    logger: Logging = field(default_factory=Logging)
 
 
 @dataclass
@@ -141,6 +146,16 @@ class Intervening:
 
 
 @dataclass
+class Dashboard:
+    """A W&B workspace of `entity`/`project`, a user's or a team's; `labels` are those whose probes have panels."""
+
+    entity: str = MISSING
+    project: str = "marl-vae"
+    title: str = "marl-vae"
+    labels: list[str] = MISSING
+
+
+@dataclass
 class Pipeline(Training, Generate):
     """Generate, train and probe in one run."""
 
@@ -155,6 +170,7 @@ SCHEMAS = {
     "generalise": Generalising,
     "study": Study,
     "pipeline": Pipeline,
+    "workspace": Dashboard,
 }
 
 
