@@ -1,5 +1,7 @@
 """The W&B workspace of this project: which of the names in docs/wandb.md stand beside each other."""
 
+from typing import Any
+
 import wandb_workspaces.reports.v2 as wr
 import wandb_workspaces.workspaces as ws
 
@@ -22,19 +24,19 @@ def workspace_of(cfg: Dashboard) -> ws.Workspace:
 
 
 def _training() -> ws.Section:
-    plots = {
+    plots: dict[str, list[Any]] = {
         "Bound, training and validation (nats an episode)": ["train_bound", "val_bound"],
         "Data term (nats an episode)": ["recon"],
         "KL by level (nats an episode)": ["kl_omega", "kl_alpha"],
         "Active units by level": ["active_omega", "active_alpha"],
         "β by level": ["beta_omega", "beta_alpha"],
     }
-    lines = [wr.LinePlot(title=title, x="step", y=names, title_x="step") for title, names in plots.items()]
+    lines: list[Any] = [wr.LinePlot(title=title, x="step", y=names, title_x="step") for title, names in plots.items()]
     return ws.Section(name="Training", panels=lines, is_open=True)
 
 
 def _use() -> ws.Section:
-    bars = {
+    bars: dict[str, list[Any]] = {
         "Use of z_ω on test episodes (nats an episode)": ["usage/kl_omega", "usage/mi_omega", "usage/prior_gain"],
         "Action NLL: own latents, another episode's, none": [
             "usage/nll",
@@ -62,5 +64,5 @@ def _tables() -> ws.Section:
     return ws.Section(name="Tables", panels=[wr.WeavePanelSummaryTable(table_name="probes")])
 
 
-def _bars(plots: dict[str, list[str]]) -> list[wr.BarPlot]:
+def _bars(plots: dict[str, list[Any]]) -> list[Any]:
     return [wr.BarPlot(title=title, metrics=names) for title, names in plots.items()]

@@ -49,7 +49,7 @@ def of_encoder(place: Path) -> dict[str, Any]:
 def of_probes(table: pd.DataFrame) -> dict[str, Any]:
     """The linear probe of z_omega for each label, and its value less that of each other feature set."""
     found = {}
-    for row in table[table.probe == "linear"].to_dict("records"):
+    for row in pd.DataFrame(table[table.probe == "linear"]).to_dict(orient="records"):
         where = f"probe/{row['label']}"
         if row["features"] == "z_omega":
             found |= {f"{where}/{name}": row[name] for name in PROBE}
@@ -60,7 +60,7 @@ def of_probes(table: pd.DataFrame) -> dict[str, Any]:
 
 def of_interventions(table: pd.DataFrame) -> dict[str, Any]:
     """Each label of `decodable_and_used.csv`."""
-    return {f"used/{row['label']}/{name}": row[name] for row in table.to_dict("records") for name in USED}
+    return {f"used/{row['label']}/{name}": row[name] for row in table.to_dict(orient="records") for name in USED}
 
 
 def of_generalisation(table: pd.DataFrame) -> dict[str, Any]:
@@ -68,6 +68,6 @@ def of_generalisation(table: pd.DataFrame) -> dict[str, Any]:
     kept = (table.features == "model") | ((table.features == "z_omega") & (table.probe == "linear"))
     return {
         f"generalisation/{row['scored_on'].replace(' ', '_')}/{row['label']}/{name}": row[name]
-        for row in table[kept].to_dict("records")
+        for row in pd.DataFrame(table[kept]).to_dict(orient="records")
         for name in GENERALISATION
     }

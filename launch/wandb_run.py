@@ -119,7 +119,7 @@ class WandbRun(NoLogger):
         for name in (name for name, value in shown.items() if value is None):
             print(f"W&B shows no {name}: {new[name][0]} is too large for it. The file itself is whole.")
         if shown := {name: value for name, value in shown.items() if value is not None}:
-            self._log(shown)
+            self._log({"step": self._logged.steps.get("", 0), **shown})
         self._logged.content |= {name: now[name] for name in new}
 
     def _log_artifacts(self) -> None:

@@ -1,8 +1,8 @@
 """What lies in a W&B run's offline file, read without W&B's own reader: a log of protobuf records.
 
 The file is a LevelDB log (doc/log_format.md of LevelDB) with a header of 7 bytes: blocks of 32 KiB, in each records of
-checksum (4 bytes), length (2), kind (1: whole, 2: first, 3: middle, 4: last part) and content; the last bytes of a block
-that hold no header are padding.
+checksum (4 bytes), length (2), kind (1: whole, 2: first, 3: middle, 4: last part) and content. The last bytes of a
+block that hold no header are padding.
 """
 
 import json
@@ -20,8 +20,8 @@ WHOLE, LAST = 1, 4
 class Offline(NamedTuple):
     """A session: the run's name, group and id, its config, the rows of its history, its summary and artifacts.
 
-    `folder` holds the media that history and summary name by a path; `artifacts` are records by name, `ended` is the exit
-    code, None where the file breaks off.
+    `folder` holds the media that history and summary name by a path; `artifacts` are records by name, `ended` is the
+    exit code, None where the file breaks off.
     """
 
     run_id: str

@@ -109,11 +109,18 @@ def test_tables_figures_and_the_report_are_those_of_the_folder(swept: Path) -> N
     training, probing = sessions_of(first)
     assert training.run_id == probing.run_id and probing.ended == 0
     (shown,) = probing.history
-    assert set(plain(shown)) == {"probes", "report", *(f"figures/{png.stem}" for png in first.glob("figures/*.png"))}
+    assert shown["step"] == 20
+    assert set(plain(shown)) == {
+        "step",
+        "probes",
+        "report",
+        *(f"figures/{png.stem}" for png in first.glob("figures/*.png")),
+    }
     table = json.loads((probing.folder / shown["probes"]["path"]).read_text())
-    found = pd.DataFrame(table["data"], columns=table["columns"]).astype(object)
-    csv = pd.read_csv(first / "probes.csv").astype(object)
-    pd.testing.assert_frame_equal(found, csv.where(csv.notna(), None), check_dtype=False)
+    csv = pd.read_csv(first / "probes.csv")
+    assert table["columns"] == list(csv.columns) and len(table["data"]) == len(csv)
+    for row, wanted in zip(table["data"], csv.to_numpy().tolist(), strict=True):
+        assert row == [None if pd.isna(value) else value for value in wanted]
     assert "NaN" not in (probing.folder / shown["probes"]["path"]).read_text()
     assert (probing.folder / shown["report"]["path"]).read_bytes() == (first / "report.html").read_bytes()
     for png in first.glob("figures/*.png"):
@@ -174,14 +181,14 @@ def test_a_repeated_job_logs_what_changed_and_nothing_else_and_nothing_outside(
     with logging_to(Logging(kind="wandb"), again, "swept"):
         pass
     (shown,) = sessions_of(again)[-1].history
-    assert set(plain(shown)) == {"few"} and shown["_step"] == was["rows"]
+    assert set(plain(shown)) == {"step", "few"} and shown["_step"] == was["rows"]
     (again / "few.csv").unlink()
     probes = pd.read_csv(again / "probes.csv").query("label == 'training_seed'")
     probes.to_csv(again / "probes.csv", index=False)
     with logging_to(Logging(kind="wandb"), again, "swept"):
         pass
     last = sessions_of(again)[-1]
-    assert [set(plain(row)) for row in last.history] == [{"probes"}]
+    assert [set(plain(row)) for row in last.history] == [{"step", "probes"}]
     assert last.artifacts.keys() == {f"run-{last.run_id}-probes"}
     assert last.summary["few"] is None and last.summary["probe/return_class/value"] is None
     assert last.summary["probe/training_seed/value"] > 0
