@@ -11,10 +11,10 @@ VERDICT = ["usage/verdict", "usage/decided_by", "chosen/step", "chosen/val_bound
 COMPARED = ("value", "minus_random_encoder", "minus_control")
 
 
-def workspace_of(cfg: Dashboard) -> ws.Workspace:
+def workspace_of(cfg: Dashboard, entity: str) -> ws.Workspace:
     """The workspace as an object; nothing is sent anywhere before its `save`."""
     return ws.Workspace(
-        entity=cfg.entity,
+        entity=entity,
         project=cfg.project,
         name=cfg.title,
         sections=[_training(), _use(), _probes(cfg.labels), _figures(), _tables()],

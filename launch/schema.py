@@ -147,9 +147,12 @@ class Intervening:
 
 @dataclass
 class Dashboard:
-    """A W&B workspace of `entity`/`project`, a user's or a team's; `labels` are those whose probes have panels."""
+    """A W&B workspace of a project of `entity`, a user or a team; none means who is logged in.
 
-    entity: str = MISSING
+    `labels` are those whose probes have panels.
+    """
+
+    entity: str | None = None
     project: str = "marl-vae"
     title: str = "marl-vae"
     labels: list[str] = MISSING

@@ -16,11 +16,11 @@ def main(cfg: Dashboard) -> None:
             f"{error}. Install what this needs: pip install -c constraints.txt -e '.[workspace]'."
         ) from None
     try:
-        saved = workspace_of(cfg).save()
+        saved = workspace_of(cfg, cfg.entity or wandb.Api().default_entity or "").save()
     except (wandb.Error, OSError, ValueError) as error:
         raise InputError(
-            f"W&B did not take the workspace ({str(error).splitlines()[0]}). Log in with `wandb login`, and check that "
-            f"{cfg.entity}/{cfg.project} has a run."
+            f"W&B did not take the workspace ({error}). Log in with `wandb login`, and check that {cfg.project} is a "
+            f"project of {cfg.entity or 'yours'} with a run."
         ) from error
     print(f"workspace {saved.url}")
 

@@ -253,7 +253,7 @@ class StandIn:
 def test_the_workspace_shows_what_is_logged_and_documented(swept: Path) -> None:
     from launch.panels import workspace_of
 
-    built = workspace_of(Dashboard(entity="me", labels=["return_class"]))
+    built = workspace_of(Dashboard(labels=["return_class"]), "me")
     sections = json.loads(built._to_model().spec.model_dump_json(by_alias=True))["section"]["panelBankConfig"][
         "sections"
     ]

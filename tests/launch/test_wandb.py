@@ -85,9 +85,9 @@ def test_a_workspace_that_cannot_be_saved_says_what_to_do(monkeypatch, capsys) -
         raise wandb.errors.UsageError("no API key")
 
     monkeypatch.setattr(wandb, "Api", refuse)
-    assert run("workspace", "entity=me") == 2
-    assert "no API key" in (said := capsys.readouterr().err) and "wandb login" in said
-    assert run("workspace") == 2  # whose it is has no default
+    for whose in (["entity=me"], []):
+        assert run("workspace", *whose) == 2
+        assert "no API key" in (said := capsys.readouterr().err) and "wandb login" in said
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
