@@ -45,7 +45,7 @@ def swept(data: Path, tmp_path_factory) -> Path:
     jobs = ["--multirun", "train.seed=0,1", f"data={data},{runs / 'nothing'}"]
     assert run("train", *jobs, *TRAIN, "name=swept", f"runs={runs}", "logger=wandb") == 2
     (first, _) = trained(runs / "swept")
-    assert run("probe", f"run={first}", *PROBE, "logger=wandb") == 0
+    assert run("probe", f"run='{first}'", *PROBE, "logger=wandb") == 0
     return runs / "swept"
 
 
@@ -77,7 +77,6 @@ def test_jobs_have_their_own_folders_and_wandb_runs_and_one_may_fail(swept: Path
     assert (swept / "comparison.png").exists()
     assert (swept / "comparison.md").read_text().count("\n") == 4
     for wrong, said in (
-        ("name=x", "no config key"),
         ("logger=wandb", "leave logger= out"),
         ("reference=nowhere", "none of the runs"),
     ):
