@@ -201,7 +201,7 @@ def test_further_encoder_seeds_have_names_of_their_own(swept: Path, tmp_path: Pa
     shutil.copytree(trained(swept)[0], two, ignore=ignored)
     shutil.copytree(trained(swept)[1], two / "seed_1", ignore=ignored)
     config = config_of(two)
-    config["train"]["seeds"] = 2
+    config["train"] |= {"seed": 0, "seeds": 2}
     (two / "config.yaml").write_text(yaml.safe_dump(config))
     with logging_to(Logging(kind="wandb"), two, "two"):
         pass
