@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-from launch.log import NoLogger
 from launch.progress import progress
 from marl_vae.files import write_text
 from probes.concepts.concepts import concept_tables
@@ -22,8 +21,8 @@ CONCEPTS = {
 DEEPER = ["label_efficiency.csv", *(f"{name}.csv" for name in CONCEPTS.values())]
 
 
-def deeper(cfg: Probe, run: Path, inputs: dict[str, Any], logger: NoLogger) -> None:
-    """Label efficiency and concepts, as CSV in the run's folder and in the log; `inputs` are those of the table."""
+def deeper(cfg: Probe, run: Path, inputs: dict[str, Any]) -> None:
+    """Label efficiency and concepts, as CSV in the run's folder; `inputs` are those of the table."""
     tables = {}
     if cfg.efficiency:
         with progress("label efficiency") as tell:
@@ -34,7 +33,6 @@ def deeper(cfg: Probe, run: Path, inputs: dict[str, Any], logger: NoLogger) -> N
             tables |= concepts(cfg.concepts, cfg, run, inputs)
     for name, table in tables.items():
         write_text(run / f"{name}.csv", table.to_csv(index=False))
-        logger.table(name, table)
 
 
 def concepts(how: Concepts, cfg: Probe, run: Path, inputs: dict[str, Any]) -> dict[str, Any]:

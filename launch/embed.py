@@ -5,7 +5,6 @@ from pathlib import Path
 
 from data_gen.storage.store import read_group, write_group
 from data_gen.trajectory import SPLITS, Dataset, InputError, TrajectoryBatch
-from launch.log import NoLogger
 from launch.progress import progress
 from launch.rundir import damaged, provenance
 from launch.schema import Training
@@ -16,7 +15,6 @@ from marl_vae.diagnostics.words import sentences
 from marl_vae.embed import as_arrays
 from marl_vae.files import write_text
 from marl_vae.metrics import criterion
-from marl_vae.task import Train
 from marl_vae.train import folders
 
 
@@ -36,7 +34,7 @@ def embed(run: Path, found: Dataset, parts: list[TrajectoryBatch], chosen: dict,
 
 
 def embed_seeds(
-    cfg: Training, run: Path, found: Dataset, parts: list[TrajectoryBatch], states: list[TrainState], logger: NoLogger
+    cfg: Training, run: Path, found: Dataset, parts: list[TrajectoryBatch], states: list[TrainState]
 ) -> bool:
     """Embed with every seed's chosen model and say how its latents are used; False where all was done before."""
     fresh = []
@@ -45,18 +43,11 @@ def embed_seeds(
         chosen = {"step": int(state.best_step), **best, "data": read_description(place / "checkpoints").data}
         fresh.append(embed(place, found, parts, chosen, {"train": alone.seed}))
         figures = read_usage(place)
-        logger.summary(named(figures._asdict(), alone.seed, cfg.train))
         if place == run:
             print("\n".join(sentences(figures)))
         else:
             print(f"encoder seed {alone.seed}: {figures.verdict} ({figures.decided_by})")
     return any(fresh)
-
-
-def named(row: dict, seed: int, train: Train) -> dict:
-    """A row for the log; that of a further encoder seed is named so that it does not cover the first one's."""
-    prefix = "" if seed == train.seed else f"seed_{seed}/"
-    return {name if name == "step" else prefix + name: value for name, value in row.items()}
 
 
 def read_usage(run: Path) -> Usage:

@@ -8,7 +8,7 @@ from data_gen.storage.dataset import digest
 from data_gen.storage.store import read_group
 from data_gen.trajectory import InputError, TrajectoryBatch
 from launch.data import train_of
-from launch.rundir import data_of
+from launch.rundir import config_of, data_of
 from marl_vae import load_untrained
 from marl_vae.train import folders
 from probes.features import Encoded
@@ -18,6 +18,12 @@ def folders_of(run: Path) -> list[Path]:
     """The folders of a run's encoder seeds, in the order of the seeds; of one of those folders, itself."""
     config = run / "config.yaml"
     return folders(run, train_of(run)) if config.exists() else [run]
+
+
+def embedded_folders(run: Path) -> list[Path]:
+    """The folders of the encoder seeds that were trained and embedded: none of a run that only holds data."""
+    places = folders_of(run) if "train" in config_of(run) else []
+    return [place for place in places if (place / "embeddings").exists() and (place / "usage.json").exists()]
 
 
 def check_embeddings(run: Path) -> None:

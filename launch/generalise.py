@@ -11,6 +11,7 @@ from launch.data import hold_out_of
 from launch.encoders import check_embeddings
 from launch.entry import enter
 from launch.judges import Judges
+from launch.log import logging_to
 from launch.progress import progress
 from launch.rundir import claim, config_of, data_of
 from launch.schema import Generalising
@@ -45,7 +46,7 @@ def main(cfg: Generalising) -> None:
     check_embeddings(run)
     seen, others = sets_of(cfg, run)
     check_names(cfg.probe.labels, names_of(seen.labels))
-    with claim(run, {}, {"probe": cfg.probe.seed}):
+    with claim(run, {}, {"probe": cfg.probe.seed}), logging_to(cfg.logger, run, run.name):
         judges = Judges(run, seen, cfg.probe.seed)
         evidence = {name: judges.evidence(found) for name, found in others.items()}
         with progress("probe") as tell:

@@ -10,6 +10,7 @@ from data_gen.recording.world import World
 from data_gen.recording.worlds import make_world
 from data_gen.storage.dataset import present_shards, read_dataset, write_shard
 from launch.entry import enter, run_folder
+from launch.log import logging_to
 from launch.progress import progress
 from launch.rundir import claim, provenance
 from launch.schema import Generate
@@ -57,6 +58,9 @@ def main(cfg: Generate) -> None:
     world = world_for(cfg, run / "data")
     with claim(run, sections(cfg), {"recording": cfg.recording.seed}, share=True):
         generate(cfg, world, run / "data")
+        if len(present_shards(run / "data")) == cfg.recording.shards:
+            with logging_to(cfg.logger, run, cfg.name):
+                pass  # the log takes what the folder holds
     print(f"data set {run / 'data'}")
 
 

@@ -37,7 +37,7 @@ def main(cfg: Intervening) -> None:
     world = world_of(found.meta, str(data_of(run)))
     table, probe = read_probes(run)
     check_interventions(cfg.intervention, found, latents, table)
-    with claim(run, {}, {"intervention": cfg.intervention.seed}), logging_to(cfg.logger, run, run.name) as logger:
+    with claim(run, {}, {"intervention": cfg.intervention.seed}), logging_to(cfg.logger, run, run.name):
         with progress("intervene") as tell:
             rollouts = rollouts_of(load(run), world)
             shown = lambda done, total: tell(done / total)  # noqa: E731
@@ -50,7 +50,6 @@ def main(cfg: Intervening) -> None:
             "decodable_and_used": joined,
         }.items():
             write_text(run / f"{name}.csv", frame.to_csv(index=False))
-            logger.table(name, frame)
         (run / "interventions.png").write_bytes(png(intervention_figure(curves)))
         print(format_interventions(effects, joined))
 

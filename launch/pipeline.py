@@ -31,7 +31,7 @@ def main(cfg: Pipeline) -> None:
             generate.generate(cfg, world, run / "data")
         check_labels(cfg.probe, seen_data(cfg, run))
         if train.train(cfg, run, logger) or not probe.done(cfg.probe, run):
-            probe.probe(cfg.probe, run, logger)
+            probe.probe(cfg.probe, run)
         print(f"report {run / 'report.html'}")
 
 

@@ -13,7 +13,7 @@ from launch.data import hold_out_of, inputs_of, seen_of
 from launch.deeper import DEEPER, deeper
 from launch.encoders import check_embeddings, encoded_of, folders_of
 from launch.entry import enter
-from launch.log import NoLogger, logging_to
+from launch.log import logging_to
 from launch.progress import progress
 from launch.report import report
 from launch.rundir import claim, data_of
@@ -31,7 +31,7 @@ def done(cfg: Probe, run: Path) -> bool:
     return (run / "report.html").exists() and used.exists() and yaml.safe_load(used.read_text()) == asdict(cfg)
 
 
-def probe(cfg: Probe, run: Path, logger: NoLogger) -> None:
+def probe(cfg: Probe, run: Path) -> None:
     """Write probes.csv, the figures and report.html, and the tables of `deeper` that are asked for; print the first."""
     for name in ("report.html", "probes.csv", "decodable_and_used.csv", *DEEPER):
         (run / name).unlink(missing_ok=True)
@@ -46,11 +46,9 @@ def probe(cfg: Probe, run: Path, logger: NoLogger) -> None:
         ceiling = ceiling_of(run, seen, cache, tell) if cfg.ceiling else None
         table = probe_table(cfg, **inputs, ceiling=ceiling, progress=lambda done, total: tell(done / total))
     write_text(run / "probes.csv", table.to_csv(index=False))
-    logger.table("probes", table)
     print(format_table(table))
-    deeper(cfg, run, inputs, logger)
+    deeper(cfg, run, inputs)
     report(run, found, table, encoded.z_omega[0])  # the last, since it says that the probing is done
-    logger.figures(run / "figures")
 
 
 def main(cfg: Probing) -> None:
@@ -61,8 +59,8 @@ def main(cfg: Probing) -> None:
     check_embeddings(run)
     check_labels(cfg.probe, seen_of(run))
     with claim(run, {}, {"probe": cfg.probe.seed}):
-        with logging_to(cfg.logger, run, run.name) as logger:
-            probe(cfg.probe, run, logger)
+        with logging_to(cfg.logger, run, run.name):
+            probe(cfg.probe, run)
     print(f"report {run / 'report.html'}")
 
 

@@ -82,6 +82,10 @@ class Probing:
     probe: Probe = field(default_factory=Probe)
     logger: Logging = field(default_factory=Logging)
 
+    def __post_init__(self) -> None:
+        if self.runs and self.logger.kind != "none":
+            raise InputError("A comparison of runs=... goes into files and not into a log: leave logger= out.")
+
 
 @dataclass
 class Generalising:
@@ -90,6 +94,7 @@ class Generalising:
     run: str = MISSING
     other: str | None = None
     probe: Probe = field(default_factory=Probe)
+    logger: Logging = field(default_factory=Logging)
 
 
 @dataclass
@@ -174,6 +179,19 @@ class Exploring:
 
 
 @dataclass
+class Dashboard:
+    """A W&B workspace of a project of `entity`, a user or a team; none means who is logged in.
+
+    `labels` are those whose probes have panels.
+    """
+
+    entity: str | None = None
+    project: str = "marl-vae"
+    title: str = "marl-vae"
+    labels: list[str] = MISSING
+
+
+@dataclass
 class Pipeline(Training, Generate):
     """Generate, train and probe in one run."""
 
@@ -189,6 +207,7 @@ SCHEMAS = {
     "study": Study,
     "explore": Exploring,
     "pipeline": Pipeline,
+    "workspace": Dashboard,
 }
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from data_gen.storage.dataset import digest, read_dataset
 from data_gen.trajectory import SPLITS, take
 from launch.data import data_folder, seen_data
-from launch.embed import embed_seeds, named
+from launch.embed import embed_seeds
 from launch.entry import enter, run_folder
 from launch.log import NoLogger, logging_to
 from launch.progress import progress
@@ -14,7 +14,7 @@ from launch.schema import Training
 from marl_vae.metrics import describe
 from marl_vae.model import dims_of
 from marl_vae.task import Task
-from marl_vae.train import fit
+from marl_vae.train import fit, folders
 
 
 def train(cfg: Training, run: Path, logger: NoLogger) -> bool:
@@ -23,19 +23,21 @@ def train(cfg: Training, run: Path, logger: NoLogger) -> bool:
     found = read_dataset(root)
     seen = seen_data(cfg, run)
     parts = [take(seen.batch, seen.rows_of(name)) for name in SPLITS]
-    latest = {}
+    latest, places = {}, dict(zip((one.seed for one in cfg.train.alone()), folders(run, cfg.train), strict=True))
     with progress("train") as tell:
 
         def show(row: dict) -> None:
             seed = row.pop("seed")
             if seed == cfg.train.seed:
                 latest.update(row)
-            logger.metrics(named(row, seed, cfg.train))
+            logger.metrics(row, places[seed])
             tell(row["step"] / cfg.train.steps, describe(latest or row))
 
         task = Task(cfg.model, dims_of(found), found.features, cfg.objective, cfg.schedule, cfg.train, digest(root))
         states = fit(parts[0], parts[1], task, run, show)
-    return embed_seeds(cfg, run, found, parts, states, logger)
+    fresh = embed_seeds(cfg, run, found, parts, states)
+    logger.publish()
+    return fresh
 
 
 def seeds(cfg: Training) -> dict[str, int]:

@@ -16,6 +16,7 @@ HOMES = {
     "hydra": {"launch"},
     "omegaconf": {"launch"},
     "wandb": {"launch"},
+    "wandb_workspaces": {"launch"},
     "rich": {"launch", "probes"},
     "sklearn": {"probes"},
     "ruptures": {"probes"},

@@ -1,0 +1,68 @@
+"""The W&B workspace of this project: which of the names in docs/wandb.md stand beside each other."""
+
+from typing import Any
+
+import wandb_workspaces.reports.v2 as wr
+import wandb_workspaces.workspaces as ws
+
+from launch.schema import Dashboard
+
+VERDICT = ["usage/verdict", "usage/decided_by", "chosen/step", "chosen/val_bound", "usage/iwae_100"]
+COMPARED = ("value", "minus_random_encoder", "minus_control")
+
+
+def workspace_of(cfg: Dashboard, entity: str) -> ws.Workspace:
+    """The workspace as an object; nothing is sent anywhere before its `save`."""
+    return ws.Workspace(
+        entity=entity,
+        project=cfg.project,
+        name=cfg.title,
+        sections=[_training(), _use(), _probes(cfg.labels), _figures(), _tables()],
+        settings=ws.WorkspaceSettings(x_axis="step"),
+        runset_settings=ws.RunsetSettings(pinned_columns=[f"summary:{name}" for name in VERDICT]),
+    )
+
+
+def _training() -> ws.Section:
+    plots: dict[str, list[Any]] = {
+        "Bound, training and validation (nats an episode)": ["train_bound", "val_bound"],
+        "Data term (nats an episode)": ["recon"],
+        "KL by level (nats an episode)": ["kl_omega", "kl_alpha"],
+        "Active units by level": ["active_omega", "active_alpha"],
+        "β by level": ["beta_omega", "beta_alpha"],
+    }
+    lines: list[Any] = [wr.LinePlot(title=title, x="step", y=names, title_x="step") for title, names in plots.items()]
+    return ws.Section(name="Training", panels=lines, is_open=True)
+
+
+def _use() -> ws.Section:
+    bars: dict[str, list[Any]] = {
+        "Use of z_ω on test episodes (nats an episode)": ["usage/kl_omega", "usage/mi_omega", "usage/prior_gain"],
+        "Action NLL: own latents, another episode's, none": [
+            "usage/nll",
+            "usage/nll_shuffled",
+            "usage/nll_without_latents",
+        ],
+        "Active units at the chosen step": ["usage/active_omega", "usage/active_alpha"],
+    }
+    return ws.Section(name="Are the latents used?", panels=_bars(bars), is_open=True)
+
+
+def _probes(labels: list[str]) -> ws.Section:
+    bars = {f"Linear probe of z_ω: {name}": [f"probe/{label}/{name}" for label in labels] for name in COMPARED}
+    return ws.Section(name="Probes", panels=_bars(bars), is_open=True)
+
+
+def _figures() -> ws.Section:
+    shown = ("learning", "training", "probes", "latents")
+    return ws.Section(
+        name="Figures", panels=[wr.MediaBrowser(title=one, media_keys=[f"figures/{one}"]) for one in shown]
+    )
+
+
+def _tables() -> ws.Section:
+    return ws.Section(name="Tables", panels=[wr.WeavePanelSummaryTable(table_name="probes")])
+
+
+def _bars(plots: dict[str, list[Any]]) -> list[Any]:
+    return [wr.BarPlot(title=title, metrics=names) for title, names in plots.items()]
