@@ -229,6 +229,7 @@ def test_interventions_stand_beside_the_probes(line: Path, tmp_path: Path, capsy
     assert run("intervene", *small) == 2 and "embeddings" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_encoder_seeds_and_all_that_a_run_can_be_asked(line: Path, tmp_path: Path) -> None:
     """Two seeds, a checkpoint that nothing sees, every part of a full probing, and how far it carries."""
     where, data = [f"runs={tmp_path}", "name=two"], f"data={line / 'data'}"

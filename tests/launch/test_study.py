@@ -26,6 +26,8 @@ from tests.launch.commands import run
 def test_wrong_settings_are_refused_before_anything_is_made(
     overrides: list[str], said: str, tmp_path: Path, capsys
 ) -> None:
+    if not overrides[0].startswith("only="):  # a smaller study has fewer steps to compose
+        overrides = ["~domains.hill_climbing", "~domains.halfcheetah", *overrides]
     assert run("study", *overrides, f"runs={tmp_path / 'study'}") == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "study").exists()
