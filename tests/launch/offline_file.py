@@ -7,6 +7,7 @@ block that hold no header are padding.
 
 import json
 import struct
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from wandb.proto import wandb_internal_pb2
 
 BLOCK, HEADER = 32768, struct.Struct("<IHB")
 WHOLE, LAST = 1, 4
+PATIENCE = 10  # seconds
 
 
 class Offline(NamedTuple):
@@ -36,8 +38,16 @@ class Offline(NamedTuple):
 
 
 def sessions_of(run: Path) -> list[Offline]:
-    """The sessions of a run's folder, the oldest first."""
-    return [read_offline(path) for path in sorted(run.glob("wandb/offline-run-*/*.wandb"))]
+    """The sessions of a run's folder, the oldest first.
+
+    W&B's service may close a file a moment after `finish` has returned: one without an end is read again.
+    """
+    paths, until = sorted(run.glob("wandb/offline-run-*/*.wandb")), time.monotonic() + PATIENCE
+    found = [read_offline(path) for path in paths]
+    while any(one.ended is None for one in found) and time.monotonic() < until:
+        time.sleep(0.1)
+        found = [read_offline(path) for path in paths]
+    return found
 
 
 def read_offline(path: Path) -> Offline:

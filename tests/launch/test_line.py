@@ -81,6 +81,7 @@ def test_another_config_of_the_same_name_is_refused(line: Path, capsys) -> None:
     assert files(line) == before
 
 
+@pytest.mark.slow
 def test_probing_anew_does_not_lock_the_run(line: Path, tmp_path: Path) -> None:
     shutil.copytree(line, tmp_path / "first")
     shutil.copytree(line / "embeddings", tmp_path / "first" / "seed_old" / "embeddings")  # of no seed of the run
@@ -129,6 +130,7 @@ def test_a_checkpoint_with_other_values_than_were_saved_is_refused(line: Path, t
         marl_vae.load(tmp_path)
 
 
+@pytest.mark.slow
 def test_stages_one_by_one_give_the_same_as_the_pipeline(line: Path, tmp_path: Path) -> None:
     where = [f"runs={tmp_path}", "name=first"]
     assert run("generate", "only=[1]", *SMALL_DATA, *where) == 0

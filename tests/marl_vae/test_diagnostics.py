@@ -203,13 +203,8 @@ PLANTED = {
 }
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        "weights far too large",
-        *(pytest.param(case, marks=pytest.mark.slow) for case in PLANTED if case != "weights far too large"),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("case", PLANTED)
 def test_planted_collapses_get_the_right_verdict(case: str, tmp_path: Path) -> None:
     make, maxima, verdict, why = PLANTED[case]
     parts = [make(seed, size) for seed, size in ((1, 300), (2, 60), (3, 120))]

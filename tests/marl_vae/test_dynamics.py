@@ -95,6 +95,7 @@ def test_losses_see_the_weighted_sum_and_the_bound_the_actions_alone(weight: flo
     np.testing.assert_allclose(bound(one, 1.0, 1.0), bound(without, 1.0, 1.0), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_it_learns_that_places_move_by_actions_and_does_not_choose_the_model(tmp_path: Path) -> None:
     state = tiny_task.run(tmp_path, model=replace(tiny_task.MODEL, predict_state=0.5))
     rows = read_metrics(tmp_path / "metrics.jsonl")

@@ -61,7 +61,7 @@ def transplanted(narrow: HierarchicalVAE, wide: HierarchicalVAE, choices: int) -
 
 
 CASES = {
-    "concat": (ActionSpec("continuous", 2), "concat"),
+    "concat": pytest.param(ActionSpec("continuous", 2), "concat", marks=pytest.mark.slow),
     "pool": pytest.param(ActionSpec("continuous", 2), "pool", marks=pytest.mark.slow),
     "discrete": (ActionSpec("discrete", 5), "concat"),
 }

@@ -97,6 +97,7 @@ def test_the_importance_weighted_bound_by_densities(draws: int) -> None:
     assert not np.any(objective.outer_loss(sample, {}))
 
 
+@pytest.mark.slow
 def test_more_draws_tighten_the_bound() -> None:
     def value(draws: int) -> float:
         objective = Importance(draws=draws)
@@ -182,7 +183,7 @@ def test_confidence_weighs_its_own_episode() -> None:
         pytest.param(FreeBits(), marks=pytest.mark.slow),
         pytest.param(MMD(), marks=pytest.mark.slow),
         pytest.param(Importance(draws=3), marks=pytest.mark.slow),
-        TwoLevel(),
+        pytest.param(TwoLevel(), marks=pytest.mark.slow),
     ],
     ids=lambda kind: type(kind).__name__,
 )
