@@ -216,6 +216,7 @@ def task(features: FeatureMask) -> Task:
     return Task(tiny_task.MODEL, dims, features, BetaBound(), schedule, settings, "it")
 
 
+@pytest.mark.slow
 def test_padded_data_train_and_the_mask_is_kept_with_the_model(tmp_path: Path) -> None:
     """Column 3 of the actions and 5 and 6 of the observations are real for no agent, others for some."""
     padded, mask = widened(*uneven_batch(0, 40), WIDE, 4)
