@@ -1,16 +1,19 @@
 """What a run reads: its episodes, those that something may be fitted on, and its probe table."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import yaml
 
+from data_gen.domains import label_names
 from data_gen.storage.dataset import read_dataset
 from data_gen.trajectory import Dataset, InputError, seen_rows, select
 from launch.rundir import config_of, data_of
 from launch.schema import Training
 from marl_vae.task import Train
+from probes.labels import check_names
 from probes.probe import Probe
 
 
@@ -42,6 +45,11 @@ def seen_of(run: Path) -> Dataset:
     """The episodes of a trained run's data set that something may be fitted on."""
     found = read_dataset(data_of(run))
     return select(found, seen_rows(found, hold_out_of(run)))
+
+
+def check_domain_labels(names: list[str], domain: Any, *told: str) -> None:
+    """Raise InputError, before anything is recorded, where no label of the domain has the name; see `check_names`."""
+    check_names([re.sub(r"_\d+$", "", name) for name in names], label_names(domain), *told)  # hill_0 is of hill
 
 
 def inputs_of(found: Dataset) -> dict[str, Any]:

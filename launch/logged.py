@@ -1,6 +1,5 @@
 """What a W&B run has been given already, so that a resumed or repeated job gives it nothing twice."""
 
-import hashlib
 import json
 import uuid
 from collections.abc import Collection
@@ -44,8 +43,3 @@ def logged_of(run: Path, run_id: str | None) -> Logged:
     path = run / FILE
     found = Logged(**json.loads(path.read_text())) if path.exists() else Logged(run_id or uuid.uuid4().hex[:12])
     return found if run_id in (None, found.run_id) else Logged(run_id)
-
-
-def checksum(path: Path) -> str:
-    """SHA-256 of a file."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,17 +1,14 @@
 """The whole line, from agents that learn to a report: `python -m launch.pipeline`."""
 
-import re
-
-from data_gen.domains import label_names
+from data_gen.storage.dataset import read_dataset
 from data_gen.trajectory import check_hold_out
 from launch import generate, probe, train
-from launch.data import seen_data
+from launch.data import check_domain_labels, data_folder, seen_data
 from launch.entry import enter, run_folder
 from launch.log import logging_to
 from launch.rundir import claim
 from launch.schema import Pipeline
 from probes.audit import check_labels
-from probes.labels import check_names
 
 
 def main(cfg: Pipeline) -> None:
@@ -21,7 +18,7 @@ def main(cfg: Pipeline) -> None:
         check_labels(cfg.probe, seen_data(cfg, run))
     else:
         check_hold_out(cfg.train.hold_out, list(range(cfg.recording.checkpoints)))
-        check_names([re.sub(r"_\d+$", "", name) for name in cfg.probe.labels], label_names(cfg.domain))  # hill_0: hill
+        check_domain_labels(cfg.probe.labels, cfg.domain)
     world = None if cfg.data else generate.world_for(cfg, run / "data")
     made = {} if cfg.data else generate.sections(cfg)
     own = {**made, **train.sections(cfg), "probe": cfg.probe}
@@ -31,7 +28,7 @@ def main(cfg: Pipeline) -> None:
             generate.generate(cfg, world, run / "data")
         check_labels(cfg.probe, seen_data(cfg, run))
         if train.train(cfg, run, logger) or not probe.done(cfg.probe, run):
-            probe.probe(cfg.probe, run)
+            probe.probe(cfg.probe, run, read_dataset(data_folder(cfg, run)))
         print(f"report {run / 'report.html'}")
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import yaml
 
 from data_gen.storage.dataset import read_dataset
-from data_gen.trajectory import seen_rows, select
+from data_gen.trajectory import Dataset, seen_rows, select
 from launch.baselines import ceiling_of, flat_vae
 from launch.comparing import comparing
-from launch.data import hold_out_of, inputs_of, seen_of
+from launch.data import hold_out_of, inputs_of
 from launch.deeper import DEEPER, deeper
 from launch.encoders import check_embeddings, encoded_of, folders_of
 from launch.entry import enter
@@ -31,12 +31,12 @@ def done(cfg: Probe, run: Path) -> bool:
     return (run / "report.html").exists() and used.exists() and yaml.safe_load(used.read_text()) == asdict(cfg)
 
 
-def probe(cfg: Probe, run: Path) -> None:
+def probe(cfg: Probe, run: Path, found: Dataset) -> None:
     """Write probes.csv, the figures and report.html, and the tables of `deeper` that are asked for; print the first."""
     for name in ("report.html", "probes.csv", "decodable_and_used.csv", *DEEPER):
         (run / name).unlink(missing_ok=True)
     write_text(run / "probe.yaml", yaml.safe_dump(asdict(cfg), sort_keys=False))
-    found, cache = read_dataset(data_of(run)), run / "probe_cache"
+    cache = run / "probe_cache"
     rows = seen_rows(found, hold_out_of(run))
     seen, encoded = select(found, rows), encoded_of(folders_of(run), found.batch, cfg.seed)
     if cfg.flat_vae:
@@ -57,10 +57,11 @@ def main(cfg: Probing) -> None:
         return comparing(cfg, cfg.runs)
     run = Path(cfg.run)
     check_embeddings(run)
-    check_labels(cfg.probe, seen_of(run))
+    found = read_dataset(data_of(run))
+    check_labels(cfg.probe, select(found, seen_rows(found, hold_out_of(run))))
     with claim(run, {}, {"probe": cfg.probe.seed}):
         with logging_to(cfg.logger, run, run.name):
-            probe(cfg.probe, run)
+            probe(cfg.probe, run, found)
     print(f"report {run / 'report.html'}")
 
 

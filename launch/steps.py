@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from data_gen.storage.store import sha256_of
 from marl_vae.files import write_text
 
 
@@ -58,7 +59,7 @@ class Steps:
 
 def content_of(made: Path) -> str:
     """What stands for a file's content; a folder keeps checksums of its own."""
-    return hashlib.sha256(made.read_bytes()).hexdigest() if made.is_file() else "folder"
+    return sha256_of(made) if made.is_file() else "folder"
 
 
 def _processor() -> float:

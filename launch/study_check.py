@@ -1,6 +1,5 @@
 """What is wrong with a study's settings, found before its hours begin."""
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +7,10 @@ import hydra
 from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException
 
-from data_gen.domains import label_names
 from data_gen.trajectory import InputError, check_hold_out
+from launch.data import check_domain_labels
 from launch.schema import CONF, Study, typed
 from launch.study_part import last_of_each
-from probes.labels import check_names
 
 
 def check_study(cfg: Study) -> None:
@@ -26,8 +24,7 @@ def check_study(cfg: Study) -> None:
         for overrides in trainings:
             composed(name, "train", [f"name={name}", *last_of_each(own.train, own.quick, overrides)])
         composed(name, "intervene", [f"run={name}", *own.intervene])
-        known = [re.sub(r"_\d+$", "", label) for label in own.labels]  # hill_0 is of the label hill
-        check_names(known, label_names(made.domain), f"domains.{name}.labels", "the domain")
+        check_domain_labels(own.labels, made.domain, f"domains.{name}.labels", "the domain")
         check_hold_out(own.hold_out, list(range(made.recording.checkpoints)))
     try:
         (Path(cfg.docs) / "study").mkdir(parents=True, exist_ok=True)

@@ -10,11 +10,12 @@ import pandas as pd
 import wandb
 
 from data_gen.storage.dataset import digest
+from data_gen.storage.store import sha256_of
 from data_gen.trajectory import InputError
 from launch.artifacts import data_artifact, embeddings_artifact, model_artifact
 from launch.encoders import embedded_folders
 from launch.log import Logging, NoLogger
-from launch.logged import checksum, logged_of
+from launch.logged import logged_of
 from launch.rundir import config_of, data_of
 from launch.summary import prefix_of, summary_of
 from marl_vae.metrics import read_metrics
@@ -113,7 +114,7 @@ class WandbRun(NoLogger):
 
     def _log_new(self, found: dict[str, tuple[Path, Callable[[str], Any]]]) -> None:
         """Log the files that changed since they were logged, in one row of the history."""
-        now = {name: checksum(file) for name, (file, _) in sorted(found.items())}
+        now = {name: sha256_of(file) for name, (file, _) in sorted(found.items())}
         new = {name: found[name] for name, value in now.items() if self._logged.content.get(name) != value}
         shown = {name: make(str(file)) for name, (file, make) in new.items()}
         for name in (name for name, value in shown.items() if value is None):
@@ -130,7 +131,7 @@ class WandbRun(NoLogger):
             self._log_artifact("dataset", data, lambda: self._run.use_artifact(data_artifact(self._folder)))
         places = embedded_folders(self._folder)
         if places:
-            made = " ".join(checksum(place / "embeddings" / "manifest.json") for place in places)
+            made = " ".join(sha256_of(place / "embeddings" / "manifest.json") for place in places)
             self._log_artifact("model", made, lambda: self._run.log_artifact(model_artifact(self._folder, run_id)))
             self._log_artifact(
                 "embeddings", made, lambda: self._run.log_artifact(embeddings_artifact(self._folder, run_id))

@@ -192,7 +192,7 @@ def _write_manifest(work: Path, arrays: Arrays, attrs: dict[str, Any]) -> None:
             for name, (dims, values) in arrays.items()
         },
         "attrs": attrs,
-        "files": {name: _sha256(work / "arrays.zarr" / name) for name in _files(work / "arrays.zarr")},
+        "files": {name: sha256_of(work / "arrays.zarr" / name) for name in _files(work / "arrays.zarr")},
     }
     manifest["sha256"] = _digest_of(manifest)
     (work / "manifest.json").write_text(json.dumps(manifest, indent=1))
@@ -215,7 +215,7 @@ def _check_files(path: Path, manifest: dict[str, Any], prefix: str = "") -> None
     for name in sorted(found - expected.keys()):
         raise InputError(f"{root / name} is not in the manifest ({_owner(name, manifest)}). {_again(path)}")
     for name, sha in expected.items():
-        if _sha256(root / name) != sha:
+        if sha256_of(root / name) != sha:
             raise InputError(
                 f"{root / name} was altered after it was written ({_owner(name, manifest)}): "
                 f"its SHA-256 is not the one in the manifest. {_again(path)}"
@@ -231,7 +231,8 @@ def _files(root: Path) -> list[str]:
     return sorted(str(file.relative_to(root)) for file in root.rglob("*") if not file.is_dir())
 
 
-def _sha256(file: Path) -> str:
+def sha256_of(file: Path) -> str:
+    """SHA-256 of a file's content."""
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
