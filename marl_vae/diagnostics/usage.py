@@ -1,6 +1,5 @@
 """Are the latents used, and if not, where does it stop? Figures on held-out episodes, and a verdict in plain words."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -12,7 +11,7 @@ from jaxtyping import Bool, PRNGKeyArray
 from data_gen.trajectory import TrajectoryBatch, take
 from marl_vae.batching import in_pieces
 from marl_vae.bound import Drawn
-from marl_vae.diagnostics.latent_free import fit_without_latents
+from marl_vae.diagnostics.latent_free import LatentFree
 from marl_vae.diagnostics.units import (
     active_units,
     constant_prior_gain,
@@ -77,16 +76,8 @@ class Usage(NamedTuple):
     form: str = HIERARCHICAL
 
 
-def usage(
-    model: TrainedModel,
-    training: TrajectoryBatch,
-    validation: TrajectoryBatch,
-    test: TrajectoryBatch,
-    *,
-    seed: int,
-    report: Callable[[float], None],
-) -> Usage:
-    """All figures and the verdict on the test episodes."""
+def usage(model: TrainedModel, free: LatentFree, test: TrajectoryBatch, *, seed: int) -> Usage:
+    """All figures and the verdict on the test episodes; `free` is the policy without latents."""
     key = jax.random.key(seed)
     drawn, latents = model.drawn(test, key=jax.random.fold_in(jax.random.fold_in(key, 0), 0)), model.embed(test)
     terms, form = drawn.terms, model.config.form
@@ -94,7 +85,6 @@ def usage(
     units, present, count = active_units(latents, mask), mask.any(1), float(mask.sum())
     chosen = take(test, np.unique(np.linspace(0, len(mask) - 1, EPISODES).astype(np.int32)))
     bounds = {} if form == AUTOENCODER else importance_bounds(model, chosen, key=jax.random.fold_in(key, 2))
-    free = fit_without_latents(model.config, model.dims, model.scale, training, validation, seed=seed, report=report)
     found = Usage(
         verdict="",
         decided_by="",

@@ -248,6 +248,8 @@ def test_encoder_seeds_and_all_that_a_run_can_be_asked(line: Path, tmp_path: Pat
     shutil.rmtree(two / "seed_1" / "checkpoints" / "40")
     (two / "usage.json").unlink()
     assert run("train", *options, *steps, *where, data, "train.seeds=2", "train.hold_out=[2]") == 0
+    figures = [json.loads((place / "usage.json").read_text()) for place in (two, two / "seed_1")]
+    assert len({one["nll_without_latents"] for one in figures}) == 1  # one policy, for it is the data's alone
     again = xr.open_zarr(two / "seed_1" / "embeddings" / "arrays.zarr", consolidated=False)
     np.testing.assert_array_equal(again.omega_mean, latents[1].omega_mean)
     small = ["probe.labels=[return_class]", "probe.probes=[linear]", "probe.permutations=1", "probe.bootstrap=100"]

@@ -26,7 +26,6 @@ from marl_vae.diagnostics.usage import (
     derangement,
     importance_bounds,
     swapped,
-    usage,
     verdict_of,
 )
 from marl_vae.diagnostics.words import key_figures, sentences
@@ -218,7 +217,7 @@ def test_planted_collapses_get_the_right_verdict(case: str, tmp_path: Path) -> N
         features=all_real(3, n_obs, tiny_task.ACTION),
     )
     fit(parts[0], parts[1], task, tmp_path, lambda row: None)
-    found = usage(load(tmp_path), *parts, seed=0, report=lambda share: None)
+    found = tiny_task.usage_of(load(tmp_path), *parts)
     assert found.verdict.startswith(verdict) and why in found.decided_by, found
     if case == "the decoder sees all":
         assert found.verdict in (BOTH_COLLAPSED, LOCAL_IGNORED)

@@ -15,7 +15,7 @@ from flax import nnx
 from data_gen.trajectory import ActionSpec, InputError, to_device
 from marl_vae.bound import bound_terms, make_noise
 from marl_vae.checkpoint import Description, read_description, write_description
-from marl_vae.diagnostics.usage import Usage, usage, verdict_of
+from marl_vae.diagnostics.usage import Usage, verdict_of
 from marl_vae.diagnostics.words import key_figures, sentences
 from marl_vae.embed import TrainedModel, load
 from marl_vae.metrics import describe, read_metrics
@@ -206,7 +206,7 @@ def test_a_form_trains_and_its_log_says_what_there_is(form: str, tmp_path: Path)
 def test_what_a_form_lacks_is_undefined_and_no_number(form: str, monkeypatch) -> None:
     monkeypatch.setattr("marl_vae.diagnostics.latent_free.ROUNDS", 1)
     model, scale, batch = make(CONTINUOUS, form=form)
-    found = usage(TrainedModel(model, scale, form), batch, batch, batch, seed=0, report=lambda share: None)
+    found = tiny_task.usage_of(TrainedModel(model, scale, form), batch, batch, batch)
     lacks = {"kl_alpha", "mi_alpha", "prior_gain", "nll_alpha_prior"} | (
         {"active_alpha"}
         if form == FLAT
@@ -264,7 +264,7 @@ def test_planted_styles_get_the_right_verdict(form: str, maximum: float, verdict
     settings = {"steps": 600, "batch": 64, "steps_per_dispatch": 50, "eval_every": 300, "learning_rate": 5e-3}
     task = tiny_task.task(BetaBound(), model=Model(form=form, joint_width=3, hidden=8, decoder_hidden=32), **settings)
     tiny_task.fit(*parts[:2], task._replace(schedule=tiny_task.Schedule(level, level)), tmp_path, lambda row: None)
-    found = usage(load(tmp_path), *parts, seed=0, report=lambda share: None)
+    found = tiny_task.usage_of(load(tmp_path), *parts)
     assert found.verdict.startswith(verdict), found
 
 

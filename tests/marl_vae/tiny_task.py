@@ -8,8 +8,11 @@ import signal
 import sys
 from pathlib import Path
 
-from data_gen.trajectory import ActionSpec, all_real
+from data_gen.trajectory import ActionSpec, TrajectoryBatch, all_real
 from marl_vae.checkpoint import Checkpoints, TrainState
+from marl_vae.diagnostics.latent_free import fit_without_latents
+from marl_vae.diagnostics.usage import Usage, usage
+from marl_vae.embed import TrainedModel
 from marl_vae.model import Dims, Model
 from marl_vae.objectives import BetaBound
 from marl_vae.objectives.objective import Objective
@@ -35,6 +38,14 @@ def task(objective: Objective, model: Model = MODEL, **changes) -> Task:
         train=Train(**SETTINGS | changes),
         data="planted",
     )
+
+
+def usage_of(
+    model: TrainedModel, training: TrajectoryBatch, validation: TrajectoryBatch, test: TrajectoryBatch
+) -> Usage:
+    seen = (training, validation)
+    free = fit_without_latents(model.config, model.dims, model.scale, *seen, seed=0, report=lambda share: None)
+    return usage(model, free, test, seed=0)
 
 
 def run(folder: Path, report=lambda row: None, objective: Objective = TINY, **changes) -> TrainState:
