@@ -1,5 +1,6 @@
 """Clusters, coupling and change points of a run's latents, as tables and figures in its folder `analysis/`."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,10 @@ from matplotlib.figure import Figure
 
 from data_gen.storage.store import read_group
 from data_gen.trajectory import Dataset, InputError
-from launch.schema import Exploring
+from launch.analysed import FOLDER, SUMMARY, is_current, stands_for
+from launch.progress import progress
+from launch.rundir import provenance
+from launch.schema import Analysing
 from marl_vae.files import write_text
 from probes.changes.changes import change_tables
 from probes.changes.figure import change_figure
@@ -29,14 +33,30 @@ METHOD = "mixture"  # whose clusters are looked at for coupling; HDBSCAN leaves 
 NO_CLUSTER = -1
 
 
-def analyse(cfg: Exploring, run: Path, folders: list[Path], found: Dataset) -> dict[str, np.ndarray]:
-    """Write and print what is found, of the first folder's encoder; the clusters of every level and method by name.
+def analyse(cfg: Analysing, run: Path, places: list[Path], found: Dataset) -> bool:
+    """Write what is found of the first place's encoder, and print it; False where that was done before.
 
-    Further folders are other encoder seeds, which serve the stability of clusters alone. What cannot be evaluated is
+    Further places are other encoder seeds, which serve the stability of clusters alone. What cannot be evaluated is
     said and left out.
     """
-    encoded, deviations = latents_of(folders)
-    into = run / "analysis"
+    if is_current(cfg, run, places):
+        return False
+    into = run / FOLDER
+    for file in (into / SUMMARY, *into.glob("*.csv"), *into.glob("*.png")):
+        file.unlink(missing_ok=True)
+    with progress("analysis"):
+        said, drawn = analysed_by_kind(cfg, into, places, found)
+    print("\n".join(line for lines in said.values() for line in lines))
+    note = {**stands_for(cfg, run, places), "sentences": said, "figures": drawn, "provenance": provenance({})}
+    write_text(into / SUMMARY, json.dumps(note, indent=1))  # the last, since it says that the rest is whole
+    return True
+
+
+def analysed_by_kind(
+    cfg: Analysing, into: Path, places: list[Path], found: Dataset
+) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Every table and figure into the folder; sentences and names of figures by kind, in the order of reading."""
+    encoded, deviations = latents_of(places)
     tables = cluster_tables(
         cfg.clusters,
         encoded=encoded,
@@ -47,8 +67,8 @@ def analyse(cfg: Exploring, run: Path, folders: list[Path], found: Dataset) -> d
         split=found.split,
         labels=found.labels,
     )
-    keep(into, "clusters", tables._asdict(), cluster_figures(tables))
-    said = [sentence(row) for row in records(tables.summary)]
+    figures = {"clusters": cluster_figures(tables), "coupling": {}}
+    keep(into, "clusters", tables._asdict(), figures["clusters"])
     own = {
         "joint_clusters": clusters_of(tables, JOINT),
         "agent_clusters": np.stack([clusters_of(tables, local_level(i)) for i in range(found.batch.obs.shape[2])], 1),
@@ -59,21 +79,23 @@ def analyse(cfg: Exploring, run: Path, folders: list[Path], found: Dataset) -> d
     }
     try:
         coupling = coupling_tables(cfg.coupling, **own)
-        figures = {
+        figures["coupling"] = {
             "coupling": coupling_figure(coupling.pairs, coupling.images),
-            "contingency": contingency_figure(coupling.contingency, coupling.pairs),
+            "coupling_contingency": contingency_figure(coupling.contingency, coupling.pairs),
         }
-        keep(into, "coupling", coupling._asdict(), figures)
-        said += coupling_sentences(coupling)
+        keep(into, "coupling", coupling._asdict(), figures["coupling"])
+        of_coupling = coupling_sentences(coupling)
     except InputError as error:
-        said.append(f"coupling was not evaluated: {error}")
+        of_coupling = [f"Coupling was not evaluated: {error}"]
     changes = change_tables(cfg.changes, z_omega=encoded.z_omega[0], **own)
-    keep(
-        into, "changes", changes._asdict(), {"changes": change_figure(changes.returns, changes.changes, changes.edges)}
-    )
-    print("\n".join([*said, *change_sentences(changes)]))
-    names = [name for name in tables.ids.columns if ":" in name]
-    return {name.replace(":", ", "): tables.ids[name].to_numpy() for name in names}
+    figures["changes"] = {"changes": change_figure(changes.returns, changes.changes, changes.edges)}
+    keep(into, "changes", changes._asdict(), figures["changes"])
+    said = {
+        "clusters": [sentence(row) for row in records(tables.summary)],
+        "coupling": of_coupling,
+        "changes": change_sentences(changes),
+    }
+    return said, {kind: list(drawn) for kind, drawn in figures.items()}
 
 
 def latents_of(folders: list[Path]) -> tuple[Encoded, Deviations]:
@@ -93,7 +115,7 @@ def clusters_of(tables: ClusterTables, level: str) -> np.ndarray:
 def cluster_figures(tables: ClusterTables) -> dict[str, Figure]:
     """One a level, by the label that its clusters agree with most."""
     agreed = pd.DataFrame(tables.agreement[tables.agreement["method"] == METHOD]).dropna(subset="adjusted_rand")
-    best = agreed.sort_values("adjusted_rand", ascending=False).drop_duplicates("level")
+    best = agreed.sort_values("adjusted_rand", ascending=False).drop_duplicates("level").sort_index()
     return {f"clusters_{row['level']}": cluster_figure(tables, row["level"], row["label"]) for row in records(best)}
 
 

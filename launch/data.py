@@ -15,6 +15,7 @@ from launch.schema import Training
 from marl_vae.task import Train
 from probes.labels import check_names
 from probes.probe import Probe
+from probes.table.rows import COLUMNS
 
 
 def data_folder(cfg: Training, run: Path) -> Path:
@@ -61,7 +62,7 @@ def read_probes(run: Path) -> tuple[pd.DataFrame, Probe]:
     """A run's probe table, and the settings that it was made with; InputError where it has none."""
     try:
         settings = yaml.safe_load((run / "probe.yaml").read_text())
-        return pd.read_csv(run / "probes.csv"), Probe(**settings | {"concepts": None})
+        table, probe = pd.read_csv(run / "probes.csv").fillna({"note": ""}), Probe(**settings | {"concepts": None})
     except FileNotFoundError:
         raise InputError(f"{run} has no probe table to compare with. Run launch.probe run={run} first.") from None
     except (pd.errors.EmptyDataError, pd.errors.ParserError, yaml.YAMLError) as error:
@@ -70,3 +71,8 @@ def read_probes(run: Path) -> tuple[pd.DataFrame, Probe]:
         raise InputError(
             f"{run / 'probe.yaml'} is of other code ({error}). Run launch.probe run={run} again."
         ) from None
+    if lacking := [name for name in COLUMNS if name not in table]:
+        raise InputError(
+            f"{run / 'probes.csv'} is of other code (it has no {', '.join(lacking)}). Run launch.probe run={run} again."
+        )
+    return table, probe

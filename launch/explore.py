@@ -5,12 +5,15 @@ from pathlib import Path
 from data_gen.storage.dataset import read_dataset
 from data_gen.storage.store import read_group
 from data_gen.trajectory import InputError
+from launch.analysed import clusters_in
 from launch.analysis import analyse
-from launch.data import hold_out_of
+from launch.data import hold_out_of, read_probes
 from launch.encoders import check_embeddings, folders_of
 from launch.entry import enter
 from launch.films import strips_of
+from launch.log import logging_to
 from launch.progress import progress
+from launch.report import report_again
 from launch.rundir import claim, config_of, data_of
 from launch.schema import Exploring
 from marl_vae.files import write_text
@@ -26,14 +29,13 @@ def main(cfg: Exploring) -> None:
     if not 0 <= cfg.encoder < len(folders):
         raise InputError(f"encoder={cfg.encoder}: {run} has {len(folders)} encoder seed(s); count them from 0.")
     check_embeddings(run)
-    embedded, _ = read_group(folders[cfg.encoder] / "embeddings")
+    places = [folders[cfg.encoder], *(folder for folder in folders if folder != folders[cfg.encoder])]
+    embedded, _ = read_group(places[0] / "embeddings")
     found = read_dataset(data_of(run))
-    with claim(run, {}, {}):
-        clusters = {}
-        if cfg.analysis:
-            with progress("analysis"):
-                others = [folder for folder in folders if folder != folders[cfg.encoder]]
-                clusters = analyse(cfg, run, [folders[cfg.encoder], *others], found)
+    table = read_probes(run)[0] if cfg.analysis and (run / "report.html").exists() else None
+    with claim(run, {}, {}), logging_to(cfg.logger, run, run.name):
+        if cfg.analysis and analyse(cfg, run, places, found) and table is not None:
+            report_again(run, found, table)
         with progress("explore"):
             content = explorer_of(
                 name=run.name,
@@ -41,7 +43,7 @@ def main(cfg: Exploring) -> None:
                 z_omega=embedded["omega_mean"],
                 z_alpha=embedded["alpha_mean"],
                 hold_out=hold_out_of(run),
-                clusters=clusters,
+                clusters=clusters_in(run) if cfg.analysis else {},
                 strips=strips_of(data_of(run), found, cfg.films),
             )
             write_text(run / "explorer.html", explorer_page(content))

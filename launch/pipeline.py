@@ -2,8 +2,10 @@
 
 from data_gen.storage.dataset import read_dataset
 from data_gen.trajectory import check_hold_out
-from launch import generate, probe, train
-from launch.data import check_domain_labels, data_folder, seen_data
+from launch import generate, probe, report, train
+from launch.analysis import analyse
+from launch.data import check_domain_labels, data_folder, read_probes, seen_data
+from launch.encoders import folders_of
 from launch.entry import enter, run_folder
 from launch.log import logging_to
 from launch.rundir import claim
@@ -27,8 +29,12 @@ def main(cfg: Pipeline) -> None:
         if not cfg.data:
             generate.generate(cfg, world, run / "data")
         check_labels(cfg.probe, seen_data(cfg, run))
-        if train.train(cfg, run, logger) or not probe.done(cfg.probe, run):
-            probe.probe(cfg.probe, run, read_dataset(data_folder(cfg, run)))
+        trained, found = train.train(cfg, run, logger), read_dataset(data_folder(cfg, run))
+        analysed = cfg.analysis and analyse(cfg, run, folders_of(run), found)
+        if trained or not probe.done(cfg.probe, run):
+            probe.probe(cfg.probe, run, found)
+        elif analysed:
+            report.report_again(run, found, read_probes(run)[0])
         print(f"report {run / 'report.html'}")
 
 

@@ -5,7 +5,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from data_gen.storage.store import read_group
 from data_gen.trajectory import Dataset
+from launch.analysed import analysis_of
 from launch.embed import read_usage
 from launch.films import films_of
 from launch.progress import progress
@@ -19,6 +21,7 @@ from probes.table.findings import sentences
 def report(run: Path, found: Dataset, table: pd.DataFrame, z_omega: np.ndarray) -> None:
     """Write `report.html` and `figures/`."""
     with progress("report"):
+        analysis, why_not = analysis_of(run)
         content = Report(
             name=run.name,
             dataset=found,
@@ -28,5 +31,12 @@ def report(run: Path, found: Dataset, table: pd.DataFrame, z_omega: np.ndarray) 
             sentences=sentences(table),
             z_omega=z_omega,
             films=films_of(data_of(run), found),
+            analysis=analysis,
+            not_analysed=why_not,
         )
         write_report(run / "report.html", content)
+
+
+def report_again(run: Path, found: Dataset, table: pd.DataFrame) -> None:
+    """Write the report of a probed run once more, since what it shows beside the probes has changed."""
+    report(run, found, table, read_group(run / "embeddings")[0]["omega_mean"])

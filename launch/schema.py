@@ -159,19 +159,23 @@ class Intervening:
 
 
 @dataclass
-class Exploring:
-    """`run` is the folder of a trained run, `encoder` the place of one of its seeds, `films` how many are filmed.
+class Analysing:
+    """Clusters, coupling and change points, which a run without `analysis` does not look for."""
 
-    Without `analysis` the page is written alone, without clusters.
-    """
-
-    run: str = MISSING
-    encoder: int = 0
-    films: int = 200
     analysis: bool = True
     clusters: Clustering = field(default_factory=Clustering)
     coupling: Coupling = field(default_factory=Coupling)
     changes: Changes = field(default_factory=Changes)
+
+
+@dataclass
+class Exploring(Analysing):
+    """`run` is the folder of a trained run, `encoder` the place of one of its seeds, `films` how many are filmed."""
+
+    run: str = MISSING
+    encoder: int = 0
+    films: int = 200
+    logger: Logging = field(default_factory=Logging)
 
     def __post_init__(self) -> None:
         if not 0 <= self.films <= MOST_FILMS:
@@ -192,8 +196,8 @@ class Dashboard:
 
 
 @dataclass
-class Pipeline(Training, Generate):
-    """Generate, train and probe in one run."""
+class Pipeline(Analysing, Training, Generate):
+    """Generate, train, analyse and probe in one run."""
 
     probe: Probe = field(default_factory=Probe)
 

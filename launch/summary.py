@@ -14,6 +14,8 @@ from launch.rundir import data_of
 PROBE = ("value", "ci_low", "ci_high", "chance", "control", "minus_control", "selectivity")
 USED = ("decodable", "used", "used_low", "used_high", "along", "possible", "reproduced", "reading")
 GENERALISATION = ("value", "ci_low", "ci_high")
+CLUSTERS = ("n_clusters", "bootstrap", "encoders", "euclidean")
+COUPLING = ("nmi", "null_mean", "p_holm")
 
 
 def summary_of(run: Path) -> dict[str, Any]:
@@ -25,6 +27,9 @@ def summary_of(run: Path) -> dict[str, Any]:
         ("probes", of_probes),
         ("decodable_and_used", of_interventions),
         ("generalisation", of_generalisation),
+        ("analysis/clusters_summary", of_clusters),
+        ("analysis/coupling_pairs", of_coupling),
+        ("analysis/changes_series", of_changes),
     ):
         if (run / f"{name}.csv").exists():
             found |= figures(pd.read_csv(run / f"{name}.csv"))
@@ -71,3 +76,21 @@ def of_generalisation(table: pd.DataFrame) -> dict[str, Any]:
         for row in pd.DataFrame(table[kept]).to_dict(orient="records")
         for name in GENERALISATION
     }
+
+
+def of_clusters(table: pd.DataFrame) -> dict[str, Any]:
+    """The mixture's clusters of each level."""
+    rows = pd.DataFrame(table[table.method == "mixture"]).to_dict(orient="records")
+    return {f"clusters/{row['level']}/{name}": row[name] for row in rows for name in CLUSTERS}
+
+
+def of_coupling(table: pd.DataFrame) -> dict[str, Any]:
+    """Each pair of latents."""
+    rows = table.to_dict(orient="records")
+    return {f"coupling/{row['first']}/{row['second']}/{name}": row[name] for row in rows for name in COUPLING}
+
+
+def of_changes(table: pd.DataFrame) -> dict[str, Any]:
+    """The share of each latent's tested training seeds that change."""
+    tested = pd.DataFrame(table[table["note"].isna()])
+    return {f"changes/{level}/share": float((own.n_changes > 0).mean()) for level, own in tested.groupby("level")}

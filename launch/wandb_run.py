@@ -110,6 +110,8 @@ class WandbRun(NoLogger):
                 f"figures/{file.stem}": (file, wandb.Image) for file in (*run.glob("*.png"), *run.glob("figures/*.png"))
             },
             **{file.stem: (file, _page) for file in run.glob("*.html")},
+            **{f"analysis/{file.stem}": (file, _table) for file in run.glob("analysis/*.csv")},
+            **{f"figures/{file.stem}": (file, wandb.Image) for file in run.glob("analysis/*.png")},
         }
 
     def _log_new(self, found: dict[str, tuple[Path, Callable[[str], Any]]]) -> None:

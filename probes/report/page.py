@@ -17,7 +17,10 @@ HEADS = ("label", "features", "probe", "metric", "value", "chance", "control", "
 
 
 class Section(NamedTuple):
-    """A figure, or the reason why there is none; what it shows, and what would make it untrustworthy."""
+    """A figure, or the reason why there is none; what it shows, and what would make it untrustworthy.
+
+    `pictures` are PNGs that were drawn elsewhere, and stand where the figure would.
+    """
 
     name: str
     title: str
@@ -25,6 +28,7 @@ class Section(NamedTuple):
     figure: Figure | None
     absent: str
     below: str = ""
+    pictures: tuple[bytes, ...] = ()
 
 
 def page(
@@ -43,18 +47,21 @@ def page(
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head><body>'
         f"<header><p>marl-vae report</p><h1>{name}</h1><nav>{links}</nav></header><main>"
         f"<section><h2>The data set</h2>{_rows(facts, 'facts')}</section><section><h2>Key figures</h2>{key}</section>"
-        + "".join(_section(section, images.get(section.name)) for section in sections)
+        + "".join(
+            _section(section, (images[section.name],) if section.name in images else section.pictures)
+            for section in sections
+        )
         + "</main></body></html>\n"
     )
 
 
-def _section(section: Section, image: bytes | None) -> str:
+def _section(section: Section, images: Sequence[bytes]) -> str:
     title = html.escape(section.title)
     shown = f'<p class="absent">{html.escape(section.absent)}</p>'
-    if image is not None:
-        data = base64.b64encode(image).decode()
-        caption = f'<p class="caption">{html.escape(section.caption)}</p>'
-        shown = f'{caption}<img alt="{title}" src="data:image/png;base64,{data}">'
+    if images:
+        shown = f'<p class="caption">{html.escape(section.caption)}</p>' + "".join(
+            f'<img alt="{title}" src="data:image/png;base64,{base64.b64encode(image).decode()}">' for image in images
+        )
     return f'<section id="{section.name}"><h2>{title}</h2>{shown}{section.below}</section>'
 
 

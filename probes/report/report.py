@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float
 from matplotlib.figure import Figure
 
 from data_gen.trajectory import SPLITS, Dataset
+from probes.report.analysis import Analysis, analysis_sections
 from probes.report.episodes import QUANTILES, pick_episodes
 from probes.report.figures import learning_curves, probe_panels, probed_labels, training_curves
 from probes.report.figures_plane import Track, colours_of, latent_maps, project, tracks
@@ -28,6 +29,7 @@ class Report(NamedTuple):
 
     `films` are of data whose states were stored; without, tracks are shown where agents move in a plane.
     `key_figures` are (name, value, meaning); `metrics` the rows of metrics.jsonl; `table` and `sentences` the probes'.
+    Without `analysis`, `not_analysed` says why.
     """
 
     name: str
@@ -38,6 +40,8 @@ class Report(NamedTuple):
     sentences: Sequence[str]
     z_omega: Float[np.ndarray, "B Zw"] | None
     films: Films | None = None
+    analysis: Analysis | None = None
+    not_analysed: str = "Clusters, coupling and change points were not asked for."
 
 
 def write_report(path: Path, report: Report) -> list[Path]:
@@ -82,6 +86,7 @@ def sections_of(report: Report) -> list[Section]:
         training_section(report.metrics),
         probe_section(report.table, report.sentences),
         latent_section(report.dataset, report.z_omega),
+        *analysis_sections(report.analysis, report.not_analysed),
         track_section(report.dataset)
         if report.films is None
         else film_section(report.films, report.dataset.batch.obs.shape[2]),

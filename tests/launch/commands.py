@@ -20,6 +20,7 @@ SMALL = [
     "recording.episodes=3",
     "probe.labels=[return_class,progress]",
     "probe.probes=[linear]",
+    "analysis=false",
 ]
 # The same data set, for an entry point that has no experiments.
 SMALL_DATA = [

@@ -12,6 +12,8 @@ import yaml
 from data_gen.storage.dataset import digest, read_dataset, write_shard
 from data_gen.storage.store import write_group
 from launch import films as films_module
+from launch.analysed import analysis_of
+from launch.summary import summary_of
 from tests.builders import B, N, T
 from tests.data_gen.test_dataset import tiny_shard
 from tests.launch.commands import run
@@ -80,6 +82,26 @@ def test_the_analysis_is_written_and_its_clusters_can_be_chosen(folder: Path, ca
     assert len(ids) == N_SHARDS * B and "z_omega:mixture" in ids
     assert {"z_omega, mixture", "z_alpha_0, hdbscan"} <= {one["name"] for one in about(folder)["variables"]}
     assert "not evaluated: 3 checkpoints" in said  # change points need four
+    before = (folder / "analysis" / "summary.json").read_bytes()
+    assert run("explore", f"run={folder}", "films=0", *quick) == 0
+    assert "not evaluated" not in capsys.readouterr().out  # what was found is not looked for again
+    assert (folder / "analysis" / "summary.json").read_bytes() == before
+    (folder / "analysis" / "clusters_old.csv").touch()
+    assert run("explore", f"run={folder}", "films=0", "encoder=1", *quick) == 0
+    after = json.loads((folder / "analysis" / "summary.json").read_text())
+    assert after["encoder"] == "seed_1" and after["settings"]["clusters"]["bootstrap"] == 2
+    assert (
+        after["settings"] == json.loads(before)["settings"] and after["embeddings"] == json.loads(before)["embeddings"]
+    )
+    assert not (folder / "analysis" / "clusters_old.csv").exists()
+    assert analysis_of(folder)[0].of == "the encoder in seed_1"
+    assert summary_of(folder)["clusters/z_omega/n_clusters"] == ids_of(folder, "z_omega:mixture")
+
+
+def ids_of(folder: Path, name: str) -> int:
+    """How many clusters an analysis has."""
+    ids = pd.read_csv(folder / "analysis" / "clusters_ids.csv")[name]
+    return ids[ids >= 0].nunique()
 
 
 def test_bodies_are_filmed_in_pieces(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """The whole line on a tiny experiment, once a domain and kind of action."""
 
+import html
 import json
 import shutil
 from pathlib import Path
@@ -13,6 +14,7 @@ import xarray as xr
 import marl_vae
 from data_gen.storage.dataset import read_dataset
 from data_gen.trajectory import take
+from launch.analysed import analysis_of
 from tests.launch.commands import SMALL, SMALL_DATA, files, run
 
 COLUMNS = (
@@ -26,7 +28,7 @@ FEATURES = {"z_omega", "z_alpha", "z_both", "majority", "pca", "raw", "hand", "r
 @pytest.fixture(scope="module")
 def line(tmp_path_factory) -> Path:
     runs = tmp_path_factory.mktemp("runs")
-    assert run("pipeline", *SMALL, "name=first", f"runs={runs}") == 0
+    assert run("pipeline", *SMALL, "analysis=true", "name=first", f"runs={runs}") == 0
     return runs / "first"
 
 
@@ -53,6 +55,26 @@ def test_the_report_opens_offline(line: Path) -> None:
     assert "http://" not in page and "https://" not in page and "<script" not in page
 
 
+def test_the_report_shows_the_analysis_and_says_when_it_no_longer_holds(line: Path, tmp_path: Path) -> None:
+    found = json.loads((line / "analysis" / "summary.json").read_text())
+    page = html.unescape((line / "report.html").read_text())
+    for kind, lines in found["sentences"].items():
+        section = page.split(f'<section id="{kind}">')[1].split("</section>")[0]
+        assert lines and all(said in section for said in lines)
+        assert section.count("data:image/png") == len(found["figures"][kind])
+    assert found["figures"]["clusters"][0] == "clusters_z_omega" and found["figures"]["changes"] == ["changes"]
+    copy = tmp_path / "first"
+    shutil.copytree(line, copy)
+    found["embeddings"]["."]["step"] += 1
+    (copy / "analysis" / "summary.json").write_text(json.dumps(found))
+    assert analysis_of(copy)[0] is None and "no longer there" in analysis_of(copy)[1]
+    (copy / "analysis" / "summary.json").unlink()
+    assert analysis_of(copy)[0] is None and f"launch.explore run={copy}" in analysis_of(copy)[1]
+    table = pd.read_csv(copy / "probes.csv").drop(columns="mdl_bits")
+    table.to_csv(copy / "probes.csv", index=False)
+    assert run("explore", f"run={copy}", "films=0") == 2
+
+
 def test_embeddings_open_with_xarray_and_equal_the_verbs(line: Path) -> None:
     found = read_dataset(line / "data")
     latents = xr.open_zarr(line / "embeddings" / "arrays.zarr", consolidated=False)
@@ -70,7 +92,7 @@ def test_embeddings_open_with_xarray_and_equal_the_verbs(line: Path) -> None:
 
 def test_the_same_command_again_changes_no_file(line: Path) -> None:
     before = files(line)
-    assert run("pipeline", *SMALL, "name=first", f"runs={line.parent}") == 0
+    assert run("pipeline", *SMALL, "analysis=true", "name=first", f"runs={line.parent}") == 0
     assert files(line) == before
 
 

@@ -1,0 +1,68 @@
+"""What a run's folder `analysis/` holds, and whether it is of the embeddings that lie there now."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from data_gen.storage.store import read_group
+from launch.encoders import folders_of
+from launch.schema import Analysing
+from probes.report.analysis import TITLES, Analysis
+
+FOLDER, SUMMARY = "analysis", "summary.json"
+NONE = "Clusters, coupling and change points are found by python -m launch.explore run={run}."
+STALE = "The analysis in {run}/analysis is of embeddings that are no longer there; run launch.explore run={run} again."
+
+
+def stands_for(cfg: Analysing, run: Path, places: list[Path]) -> dict[str, Any]:
+    """The encoder that is looked at, all embeddings, and the settings: what an analysis is of."""
+    settings = {name: asdict(getattr(cfg, name)) for name in TITLES}
+    encoder = str(places[0].relative_to(run))
+    return json.loads(json.dumps({"encoder": encoder, "embeddings": chosen_of(run, places), "settings": settings}))
+
+
+def chosen_of(run: Path, places: list[Path]) -> dict[str, Any]:
+    """Which model made the embeddings of each place, by the place in the run's folder."""
+    return {str(place.relative_to(run)): read_group(place / "embeddings")[1]["chosen"] for place in places}
+
+
+def is_current(cfg: Analysing, run: Path, places: list[Path]) -> bool:
+    """Whether this very analysis lies there, whole."""
+    note, wanted = summary_of_analysis(run), stands_for(cfg, run, places)
+    return note is not None and {name: note[name] for name in wanted} == wanted
+
+
+def summary_of_analysis(run: Path) -> dict[str, Any] | None:
+    """What was analysed and found; None where no analysis has ended."""
+    path = run / FOLDER / SUMMARY
+    try:
+        return json.loads(path.read_text())
+    except (FileNotFoundError, json.JSONDecodeError):
+        return None
+
+
+def analysis_of(run: Path) -> tuple[Analysis | None, str]:
+    """What the report shows, or why there is nothing to show."""
+    note = summary_of_analysis(run)
+    if note is None:
+        return None, NONE.format(run=run)
+    if note["embeddings"] != chosen_of(run, folders_of(run)):
+        return None, STALE.format(run=run)
+    return Analysis(
+        of="the first encoder seed" if note["encoder"] == "." else f"the encoder in {note['encoder']}",
+        sentences=note["sentences"],
+        pictures={
+            kind: [(run / FOLDER / f"{name}.png").read_bytes() for name in names]
+            for kind, names in note["figures"].items()
+        },
+    ), ""
+
+
+def clusters_in(run: Path) -> dict[str, np.ndarray]:
+    """The clusters of every level and method by name, from the analysis's table."""
+    ids = pd.read_csv(run / FOLDER / "clusters_ids.csv")
+    return {name.replace(":", ", "): ids[name].to_numpy() for name in ids.columns if ":" in name}
