@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from data_gen.storage.store import read_group
+from launch.baselines import has_flat_vae
 from launch.encoders import folders_of
 from launch.schema import Analysing
 from probes.report.analysis import TITLES, Analysis
@@ -19,10 +20,11 @@ STALE = "The analysis in {run}/analysis is of embeddings that are no longer ther
 
 
 def stands_for(cfg: Analysing, run: Path, places: list[Path]) -> dict[str, Any]:
-    """The encoder that is looked at, all embeddings, and the settings: what an analysis is of."""
+    """The encoder that is looked at, all embeddings, the flat VAE, and the settings: what an analysis is of."""
     settings = {name: asdict(getattr(cfg, name)) for name in TITLES}
     encoder = str(places[0].relative_to(run))
-    return json.loads(json.dumps({"encoder": encoder, "embeddings": chosen_of(run, places), "settings": settings}))
+    made = {"encoder": encoder, "embeddings": chosen_of(run, places), "flat_vae": has_flat_vae(run)}
+    return json.loads(json.dumps({**made, "settings": settings}))
 
 
 def chosen_of(run: Path, places: list[Path]) -> dict[str, Any]:
@@ -33,7 +35,7 @@ def chosen_of(run: Path, places: list[Path]) -> dict[str, Any]:
 def is_current(cfg: Analysing, run: Path, places: list[Path]) -> bool:
     """Whether this very analysis lies there, whole."""
     note, wanted = summary_of_analysis(run), stands_for(cfg, run, places)
-    return note is not None and {name: note[name] for name in wanted} == wanted
+    return note is not None and {name: note.get(name) for name in wanted} == wanted
 
 
 def summary_of_analysis(run: Path) -> dict[str, Any] | None:

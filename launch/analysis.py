@@ -10,6 +10,8 @@ from matplotlib.figure import Figure
 from data_gen.storage.store import read_group
 from data_gen.trajectory import Dataset, InputError
 from launch.analysed import FOLDER, SUMMARY, is_current, stands_for
+from launch.baselines import flat_vae, has_flat_vae
+from launch.data import seen_of
 from launch.progress import progress
 from launch.rundir import provenance
 from launch.schema import Analysing
@@ -45,7 +47,7 @@ def analyse(cfg: Analysing, run: Path, places: list[Path], found: Dataset) -> bo
     for file in (into / SUMMARY, *into.glob("*.csv"), *into.glob("*.png")):
         file.unlink(missing_ok=True)
     with progress("analysis"):
-        said, drawn = analysed_by_kind(cfg, into, places, found)
+        said, drawn = analysed_by_kind(cfg, run, places, found)
     print("\n".join(line for lines in said.values() for line in lines))
     note = {**stands_for(cfg, run, places), "sentences": said, "figures": drawn, "provenance": provenance({})}
     write_text(into / SUMMARY, json.dumps(note, indent=1))  # the last, since it says that the rest is whole
@@ -53,10 +55,13 @@ def analyse(cfg: Analysing, run: Path, places: list[Path], found: Dataset) -> bo
 
 
 def analysed_by_kind(
-    cfg: Analysing, into: Path, places: list[Path], found: Dataset
+    cfg: Analysing, run: Path, places: list[Path], found: Dataset
 ) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """Every table and figure into the folder; sentences and names of figures by kind, in the order of reading."""
     encoded, deviations = latents_of(places)
+    if has_flat_vae(run):
+        encoded = encoded._replace(flat_vae=flat_vae(run, found, seen_of(run)))
+    into = run / FOLDER
     tables = cluster_tables(
         cfg.clusters,
         encoded=encoded,

@@ -42,6 +42,11 @@ def task_of(run: Path, seen: Dataset) -> Task:
     )
 
 
+def has_flat_vae(run: Path) -> bool:
+    """Whether a run's probing (probe.flat_vae) has trained one, or begun to."""
+    return (run / "flat").exists()
+
+
 def flat_vae(run: Path, found: Dataset, seen: Dataset) -> Float[np.ndarray, "E B Zw"] | None:
     """The latent of every episode under a VAE without levels, trained as the run was into `flat/`, once a seed.
 

@@ -11,12 +11,14 @@ import yaml
 
 from data_gen.storage.dataset import digest, read_dataset, write_shard
 from data_gen.storage.store import write_group
+from launch import analysis
 from launch import films as films_module
 from launch.analysed import analysis_of
 from launch.summary import summary_of
 from tests.builders import B, N, T
 from tests.data_gen.test_dataset import tiny_shard
 from tests.launch.commands import run
+from tests.launch.offline_file import sessions_of
 
 NQ, SEEDS, ZW, ZA = 15, 2, 4, 3  # NQ is of Ant
 N_SHARDS = 3
@@ -45,8 +47,9 @@ def write_config(root: Path, data: str | None) -> None:
 
 def embed(place: Path, seed: int, data: str) -> None:
     rng, n = np.random.default_rng(seed), N_SHARDS * B
+    two = 3 * (np.arange(n) % 2)[:, None]  # clusters
     arrays = {
-        "omega_mean": (("episode", "z"), rng.normal(size=(n, ZW)).astype(np.float32) + 100 * seed),
+        "omega_mean": (("episode", "z"), (0.3 * rng.normal(size=(n, ZW)) + two + 100 * seed).astype(np.float32)),
         "alpha_mean": (("episode", "agent", "a"), rng.normal(size=(n, N, ZA)).astype(np.float32)),
     }
     for name in ("omega", "alpha"):
@@ -87,7 +90,7 @@ def test_the_analysis_is_written_and_its_clusters_can_be_chosen(folder: Path, ca
     assert "not evaluated" not in capsys.readouterr().out  # what was found is not looked for again
     assert (folder / "analysis" / "summary.json").read_bytes() == before
     (folder / "analysis" / "clusters_old.csv").touch()
-    assert run("explore", f"run={folder}", "films=0", "encoder=1", *quick) == 0
+    assert run("explore", f"run={folder}", "films=0", "encoder=1", "logger=wandb", *quick) == 0
     after = json.loads((folder / "analysis" / "summary.json").read_text())
     assert after["encoder"] == "seed_1" and after["settings"]["clusters"]["bootstrap"] == 2
     assert (
@@ -96,6 +99,31 @@ def test_the_analysis_is_written_and_its_clusters_can_be_chosen(folder: Path, ca
     assert not (folder / "analysis" / "clusters_old.csv").exists()
     assert analysis_of(folder)[0].of == "the encoder in seed_1"
     assert summary_of(folder)["clusters/z_omega/n_clusters"] == ids_of(folder, "z_omega:mixture")
+    (log,) = sessions_of(folder)
+    (row,) = log.history
+    table = json.loads((log.folder / row["analysis/clusters_ids"]["path"]).read_text())
+    pd.testing.assert_frame_equal(
+        pd.DataFrame(table["data"], columns=table["columns"]),
+        pd.read_csv(folder / "analysis" / "clusters_ids.csv"),
+        check_dtype=False,
+    )
+    assert {"figures/clusters_z_omega", "figures/coupling", "figures/changes", "explorer"} <= row.keys()
+    assert log.summary["clusters/z_omega/n_clusters"] == ids_of(folder, "z_omega:mixture")
+
+
+def test_a_flat_vae_that_probing_trained_is_compared(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    latents = np.random.default_rng(5).normal(size=(1, N_SHARDS * B, 2))
+    monkeypatch.setattr(analysis, "flat_vae", lambda *_: latents)
+    quick = ["clusters.bootstrap=2", "clusters.jobs=1", "coupling.permutations=99", "changes.permutations=99"]
+    partitions = []
+    for _ in range(2):  # as long as there is none, and when it lies there
+        assert run("explore", f"run={folder}", "films=0", *quick) == 0
+        table = pd.read_csv(folder / "analysis" / "clusters_ictd.csv")
+        partitions.append({level: set(own.partition) for level, own in table.groupby("level")})
+        (folder / "flat").mkdir(exist_ok=True)
+    (folder / "flat").rmdir()
+    added = {level: after - partitions[0][level] for level, after in partitions[1].items()}
+    assert added == {"z_omega": {"k-means, flat VAE"}}
 
 
 def ids_of(folder: Path, name: str) -> int:
