@@ -13,6 +13,9 @@ Made by `python -m launch.study`: its steps took {hours:.1f} hours added up, and
 (interrupted attempts left out; the same command goes on where it stopped). Every table is in `docs/study/` as CSV, with
 the commands and their seconds in `steps.csv`. Settings: `conf/study.yaml`. Encoder seeds 0 to {last}; recording seed 0.
 """
+OVERALL = """Over all domains: at least .90 of the supervised ceiling's skill above chance: {ceiling}. Above PCA of the
+same width, paired, interval above zero: {pca}.
+"""
 SEARCH = """### Search, on validation groups alone
 
 Mean over labels of (value − chance) / (1 − chance) of the linear probe of z_ω: fitted on training groups, scored on
@@ -68,7 +71,9 @@ def write_study(
     folder.mkdir(parents=True, exist_ok=True)
     steps.to_csv(folder / "steps.csv", index=False)
     spent = {"hours": steps.seconds.sum() / 3600, "processor": steps.processor_seconds.sum() / 3600}
-    parts = [HEAD.format(**spent, last=seeds - 1)]
+    bar = pd.concat([bars(found["probes"], labels[name]) for name, found in tables.items()])
+    met = {"ceiling": reached(bar, "near_ceiling"), "pca": reached(bar, "beats_pca")}
+    parts = [HEAD.format(**spent, last=seeds - 1), OVERALL.format(**met)]
     for name, found in tables.items():
         for kind, table in found.items():
             table.round(4).to_csv(folder / f"{name}_{kind}.csv", index=False)

@@ -130,13 +130,15 @@ def test_the_page_holds_every_section_and_hand_written_notes(tmp_path) -> None:
     (tmp_path / "study").mkdir()
     (tmp_path / "study" / "notes.md").write_text("## What I make of it\n")
     steps = pd.DataFrame({"step": ["python -m launch.train"], "seconds": [5400], "processor_seconds": [9000]})
-    write_study(tmp_path, {"meadow": tables}, {"meadow": LABELS}, steps, seeds=5)
+    easy = tables | {"probes": PROBES[PROBES.label == "near"]}
+    write_study(tmp_path, {"meadow": tables, "wood": easy}, {"meadow": LABELS, "wood": ["near"] * 4}, steps, seeds=5)
     page = (tmp_path / "study.md").read_text()
     for said in (
         "1.5 hours added up, and 2.5 hours of processor",
         "| near | 3.25 | 1.1 |",
         "**gru**",
         "2 of 5 labels (not reached)",
+        "chance: 6 of 9 labels (reached). Above PCA",
         "cyclical has the highest",
         "What I make of it",
     ):
