@@ -39,9 +39,8 @@ class Part:
         search = self.search()
         best = self.cfg.search[best_arm(search)]
         final = self.train("final", best, [f"train.seeds={self.cfg.seeds}"])
-        self.steps.launch(
-            "probe", f"run={final}", "probe=full", f"probe.labels=[{self.labels}]", makes=final / "report.html"
-        )
+        asked = [f"run={final}", "probe=full", f"probe.labels=[{self.labels}]", "probe.probes=[linear]"]
+        self.steps.launch("probe", *asked, makes=final / "report.html")
         self.steps.launch("intervene", f"run={final}", *self.own.intervene, makes=final / "decodable_and_used.csv")
         worth = final / "worth.csv"
         self.steps.once(["worth of labels", str(final), self.labels], lambda: self.price(final, worth), worth)
