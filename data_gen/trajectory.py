@@ -3,6 +3,7 @@
 Letters: B episodes, T steps, N agents, Do observation, Da action, F features.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,6 +29,22 @@ class TrajectoryBatch(NamedTuple):
     obs: Float32[AnyArray, "B T N Do"]
     actions: Float32[AnyArray, "B T N Da"] | Int32[AnyArray, "B T N"]
     mask: Bool[AnyArray, "B T N"]
+
+
+class Episodes(ABC):
+    """Abstract: episodes that are read when they are asked for, where a TrajectoryBatch would not fit into memory."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """The number of episodes."""
+
+    @abstractmethod
+    def take(self, rows: Int32[np.ndarray, " K"]) -> TrajectoryBatch:
+        """The given episodes, read now; safe to call from several threads at once."""
+
+    @abstractmethod
+    def part(self, rows: Int32[np.ndarray, " K"]) -> "Episodes":
+        """The given episodes, unread."""
 
 
 class RowIndex(NamedTuple):
@@ -106,6 +123,20 @@ class Dataset(NamedTuple):
         return np.flatnonzero(self.split == SPLITS.index(name)).astype(np.int32)
 
 
+class OpenDataset(NamedTuple):
+    """A data set whose episodes stay on disk, with what training needs to know of them."""
+
+    batch: Episodes
+    features: FeatureMask
+    rows: RowIndex
+    split: Int32[np.ndarray, " B"]
+    action: ActionSpec
+
+    def rows_of(self, name: str) -> Int32[np.ndarray, " K"]:
+        """Row numbers of one split."""
+        return np.flatnonzero(self.split == SPLITS.index(name)).astype(np.int32)
+
+
 def select(found: Dataset, rows: Int32[np.ndarray, " K"]) -> Dataset:
     """The given episodes with all that is known of them."""
     return found._replace(
@@ -127,7 +158,7 @@ def check_hold_out(hold_out: list[int], known: list[int]) -> None:
         raise InputError(f"train.hold_out={hold_out} leaves no checkpoint to train on; hold out fewer.")
 
 
-def seen_rows(found: Dataset, hold_out: list[int]) -> Int32[np.ndarray, " K"]:
+def seen_rows(found: Dataset | OpenDataset, hold_out: list[int]) -> Int32[np.ndarray, " K"]:
     """Episodes of all checkpoints but those held out; InputError where a split would lose every episode."""
     check_hold_out(hold_out, np.unique(found.rows.checkpoint).tolist())
     seen = ~np.isin(found.rows.checkpoint, hold_out)
@@ -138,8 +169,15 @@ def seen_rows(found: Dataset, hold_out: list[int]) -> Int32[np.ndarray, " K"]:
     return np.flatnonzero(seen).astype(np.int32)
 
 
-def take(batch: TrajectoryBatch, rows: Int32[np.ndarray, " K"]) -> TrajectoryBatch:
+def n_episodes(batch: TrajectoryBatch | Episodes) -> int:
+    """How many episodes there are."""
+    return len(batch.mask) if isinstance(batch, TrajectoryBatch) else len(batch)
+
+
+def take(batch: TrajectoryBatch | Episodes, rows: Int32[np.ndarray, " K"]) -> TrajectoryBatch:
     """The given rows of every field."""
+    if isinstance(batch, Episodes):
+        return batch.take(rows)
     return TrajectoryBatch(*(field[rows] for field in batch))
 
 
@@ -231,10 +269,14 @@ def alike_columns(
             yield columns, np.compress(columns, values[seen], axis=1)
 
 
-def to_device(batch: TrajectoryBatch) -> TrajectoryBatch:
-    """The batch as JAX arrays; masked values become zero, so that what lies under the mask cannot matter."""
+def cleared(batch: TrajectoryBatch) -> TrajectoryBatch:
+    """The batch as NumPy arrays; masked values become zero, so that what lies under the mask cannot matter."""
     obs, actions, mask = batch
     keep = np.asarray(mask)
     actions = np.where(keep[..., None] if actions.ndim == 4 else keep, actions, 0)
-    obs = np.where(keep[..., None], obs, 0)
-    return TrajectoryBatch(obs=jnp.asarray(obs), actions=jnp.asarray(actions), mask=jnp.asarray(mask))
+    return TrajectoryBatch(obs=np.where(keep[..., None], obs, 0), actions=actions, mask=keep)
+
+
+def to_device(batch: TrajectoryBatch) -> TrajectoryBatch:
+    """The batch, cleared, as JAX arrays."""
+    return TrajectoryBatch(*(jnp.asarray(field) for field in cleared(batch)))

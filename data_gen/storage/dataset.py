@@ -6,8 +6,9 @@ Each shard's manifest says how many shards there are, so nothing has to be writt
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Int32
@@ -43,6 +44,16 @@ def present_shards(root: Path) -> list[int]:
     """Numbers of the shards that are there; temporary names of writers at work do not count."""
     matches = [re.fullmatch(r"shard-(\d{5,})", entry.name) for entry in Path(root).glob("shard-*") if entry.is_dir()]
     return sorted(int(match[1]) for match in matches if match)
+
+
+class Index(NamedTuple):
+    """What a data set says of its episodes beside their steps; small enough to be read whole."""
+
+    rows: RowIndex
+    labels: Labels
+    split: Int32[np.ndarray, " B"]
+    action: ActionSpec
+    meta: dict[str, Any]
 
 
 def write_shard(root: Path, index: int, n_shards: int, shard: Shard, provenance: dict[str, Any]) -> bool:
@@ -84,34 +95,43 @@ def read_dataset(root: Path) -> Dataset:
     indices = whole_set(Path(root))
     paths = [shard_path(root, index) for index in indices]
     parts, attrs = zip(*(read_group(path) for path in paths), strict=True)
-    for path, other in zip(paths[1:], attrs[1:], strict=True):
-        _check_agree(paths[0], attrs[0], path, other)
-    arrays = {name: _concatenate(name, paths, parts) for name in parts[0]}
-    curves = _concatenate("curve", paths, [read_group(path, "learner")[0] for path in paths])
-    head = attrs[0]
-    lost = [line for own in attrs for line in own.get("discarded", ())]
-    own = [own["provenance"] for own in attrs]
-    meta = {**head["meta"], "curves": curves, "provenance": own, "discarded": lost}
-    action = ActionSpec(**head["action"])
+    check_alike(paths, attrs)
+    arrays = {name: concatenate(name, paths, parts) for name in parts[0]}
+    curves = concatenate("curve", paths, [read_group(path, "learner")[0] for path in paths])
+    head, found = attrs[0], index_of(root, attrs, arrays)
     batch = TrajectoryBatch(obs=arrays["obs"], actions=arrays["actions"], mask=arrays["mask"])
-    check_batch(batch, action, str(root))
+    check_batch(batch, found.action, str(root))
     _check_finite(root, "rewards", arrays["rewards"][arrays["mask"]])
     for column, name in enumerate(head["hand_names"]):
         _check_finite(root, f"hand feature {name!r}", arrays["hand"][:, column])
-    rows = RowIndex(*(arrays[name] for name in RowIndex._fields))
-    _check_unique(rows, root)
-    labels = _labels_of(arrays, head["label_specs"], root)
     return Dataset(
         batch=batch,
-        features=feature_mask_of(meta, batch, action, str(root)),
-        rows=rows,
+        features=feature_mask_of(found.meta, batch, found.action, str(root)),
+        rows=found.rows,
         outcomes=Outcomes(*(arrays[name] for name in Outcomes._fields)),
-        labels=labels,
+        labels=found.labels,
         hand=Features(values=arrays["hand"], names=tuple(head["hand_names"])),
-        split=_split_of(rows, labels, meta, root),
-        action=action,
-        meta=meta,
+        split=found.split,
+        action=found.action,
+        meta={**found.meta, "curves": curves},
     )
+
+
+def index_of(root: Path, attrs: Sequence[dict[str, Any]], arrays: dict[str, np.ndarray]) -> Index:
+    """What the shards' attributes and the arrays of rows and labels say, split by group. InputError as read_dataset."""
+    head, rows = attrs[0], RowIndex(*(arrays[name] for name in RowIndex._fields))
+    _check_unique(rows, root)
+    labels = _labels_of(arrays, head["label_specs"], root)
+    lost = [line for own in attrs for line in own.get("discarded", ())]
+    meta = {**head["meta"], "provenance": [own["provenance"] for own in attrs], "discarded": lost}
+    split = _split_of(rows, labels, meta, root)
+    return Index(rows=rows, labels=labels, split=split, action=ActionSpec(**head["action"]), meta=meta)
+
+
+def check_alike(paths: list[Path], attrs: Sequence[dict[str, Any]]) -> None:
+    """Raise InputError where a shard was recorded with other settings than the first."""
+    for path, other in zip(paths[1:], attrs[1:], strict=True):
+        _check_agree(paths[0], attrs[0], path, other)
 
 
 def digest(root: Path) -> str:
@@ -196,7 +216,8 @@ def _split_of(rows: RowIndex, labels: Labels, meta: dict[str, Any], root: Path) 
     return split_groups(rows.group, labels, recording["split"], recording["seed"])
 
 
-def _concatenate(name: str, paths: list[Path], parts: Any) -> np.ndarray:
+def concatenate(name: str, paths: list[Path], parts: Any) -> np.ndarray:
+    """One array of all shards; InputError where they do not hold the same, or of another shape or dtype."""
     for path, part in zip(paths, parts, strict=True):
         if name not in part or part.keys() != parts[0].keys():
             differ = sorted(part.keys() ^ parts[0].keys()) or [name]

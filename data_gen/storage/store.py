@@ -8,10 +8,8 @@ import errno
 import hashlib
 import json
 import os
-import re
 import shutil
-import socket
-import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ import numpy as np
 import zarr
 from jaxtyping import Int
 
+from data_gen.storage.leftovers import clear_leftovers, temporary
 from data_gen.trajectory import InputError
 
 SCHEMA = 1
@@ -45,7 +44,7 @@ def write_group(path: Path, arrays: Arrays, attrs: dict[str, Any], replace: bool
     text = _to_json(attrs, path)
     path.parent.mkdir(parents=True, exist_ok=True)
     clear_leftovers(path)
-    work = _temporary(path)
+    work = temporary(path)
     try:
         work.mkdir()
         _write_arrays(work / "arrays.zarr", arrays, json.loads(text))
@@ -79,6 +78,26 @@ def read_rows(path: Path, group: str, rows: Int[np.ndarray, " K"]) -> dict[str, 
     return {name: np.asarray(array.oindex[rows]) for name, array in _open(path, manifest, group).items()}
 
 
+def read_arrays(path: Path, names: list[str]) -> dict[str, np.ndarray]:
+    """Only the named arrays; only their files are read and checked. Raises InputError as read_group."""
+    path = Path(path)
+    manifest = read_manifest(path)
+    for name in names:
+        _check_files(path, manifest, f"{name}/")
+    found = _open(path, manifest, "")
+    return {name: np.asarray(found[name][...]) for name in names}
+
+
+def read_chunks(path: Path, name: str) -> Iterator[np.ndarray]:
+    """An array's rows in their order, a chunk at a time, after its files were checked. InputError as read_group."""
+    path = Path(path)
+    manifest = read_manifest(path)
+    _check_files(path, manifest, f"{name}/")
+    array = _open(path, manifest, "")[name]
+    for start in range(0, array.shape[0], array.chunks[0]):
+        yield np.asarray(array[start : start + array.chunks[0]])
+
+
 def names_in(manifest: dict[str, Any], group: str) -> list[str]:
     """Full names of the arrays that lie directly in one (sub)group."""
     prefix = f"{group}/" if group else ""
@@ -106,29 +125,6 @@ def read_manifest(path: Path) -> dict[str, Any]:
     if manifest.pop("sha256", None) != _digest_of(manifest):
         raise InputError(f"{file} was altered after it was written: its own checksum does not match. {_again(path)}")
     return manifest
-
-
-def clear_leftovers(path: Path) -> None:
-    """Remove temporary copies of `path` that a killed process of this machine left; those of live ones stay."""
-    pattern = re.compile(rf"\.{re.escape(path.name)}\.(.+)\.(\d+)\.[0-9a-f]{{8}}\.tmp")
-    for left in sorted(path.parent.glob(f".{path.name}.*.tmp")):
-        match = pattern.fullmatch(left.name)
-        if match and match[1] == socket.gethostname() and not _alive(int(match[2])):
-            shutil.rmtree(left, ignore_errors=True)
-
-
-def _temporary(path: Path) -> Path:
-    return path.parent / f".{path.name}.{socket.gethostname()}.{os.getpid()}.{uuid.uuid4().hex[:8]}.tmp"
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def _write_arrays(root: Path, arrays: Arrays, attrs: dict[str, Any]) -> None:
@@ -263,7 +259,7 @@ def _sync(entry: Path) -> None:
 
 
 def _put_in_place(work: Path, path: Path, replace: bool) -> None:
-    old = _temporary(path)
+    old = temporary(path)
     if replace and path.exists():
         path.rename(old)
     try:
