@@ -4,12 +4,24 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import yaml
 
 from data_gen.domains import label_names
 from data_gen.storage.dataset import read_dataset
-from data_gen.trajectory import Dataset, InputError, seen_rows, select
+from data_gen.storage.unpacked import open_dataset
+from data_gen.trajectory import (
+    SPLITS,
+    Dataset,
+    Episodes,
+    InputError,
+    OpenDataset,
+    TrajectoryBatch,
+    seen_rows,
+    select,
+    take,
+)
 from launch.rundir import config_of, data_of
 from launch.schema import Training
 from marl_vae.task import Train
@@ -27,6 +39,21 @@ def seen_data(cfg: Training, run: Path) -> Dataset:
     """The episodes of a run's data set that something may be fitted on."""
     found = read_dataset(data_folder(cfg, run))
     return select(found, seen_rows(found, cfg.train.hold_out))
+
+
+def trained_on(cfg: Training, run: Path) -> Dataset | OpenDataset:
+    """A run's data set, its episodes in memory or, with train.stream, on disk; InputError where none could train."""
+    root = data_folder(cfg, run)
+    found = open_dataset(root) if cfg.train.stream else read_dataset(root)
+    seen_rows(found, cfg.train.hold_out)
+    return found
+
+
+def seen_parts(found: Dataset | OpenDataset, hold_out: list[int]) -> list[TrajectoryBatch | Episodes]:
+    """The episodes of each split that something may be fitted on."""
+    seen = seen_rows(found, hold_out)
+    rows = [np.intersect1d(found.rows_of(name), seen) for name in SPLITS]
+    return [found.batch.part(one) if isinstance(found, OpenDataset) else take(found.batch, one) for one in rows]
 
 
 def train_of(run: Path) -> Train:

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from data_gen.storage.store import read_group, write_group
-from data_gen.trajectory import SPLITS, Dataset, InputError, TrajectoryBatch
+from data_gen.trajectory import SPLITS, Dataset, Episodes, InputError, OpenDataset, TrajectoryBatch
 from launch.progress import progress
 from launch.rundir import damaged, provenance
 from launch.schema import Training
@@ -25,8 +25,8 @@ POLICY_SEED = 0
 
 def embed(
     run: Path,
-    found: Dataset,
-    test: TrajectoryBatch,
+    found: Dataset | OpenDataset,
+    test: TrajectoryBatch | Episodes,
     latent_free: Callable[[], LatentFree],
     chosen: dict,
     seeds: dict[str, int],
@@ -47,7 +47,11 @@ def embed(
 
 
 def embed_seeds(
-    cfg: Training, run: Path, found: Dataset, parts: list[TrajectoryBatch], states: list[TrainState]
+    cfg: Training,
+    run: Path,
+    found: Dataset | OpenDataset,
+    parts: list[TrajectoryBatch | Episodes],
+    states: list[TrainState],
 ) -> bool:
     """Embed with every seed's chosen model and say how its latents are used; False where all was done before.
 

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from data_gen.storage.dataset import digest, read_dataset
-from data_gen.trajectory import SPLITS, take
-from launch.data import data_folder, seen_data
+from data_gen.storage.dataset import digest
+from launch.data import data_folder, seen_parts, trained_on
 from launch.embed import embed_seeds
 from launch.entry import enter, run_folder
 from launch.log import NoLogger, logging_to
@@ -19,10 +18,8 @@ from marl_vae.train import fit, folders
 
 def train(cfg: Training, run: Path, logger: NoLogger) -> bool:
     """Fit, embed, and say whether the latents are used; False where all of that was done before."""
-    root = data_folder(cfg, run)
-    found = read_dataset(root)
-    seen = seen_data(cfg, run)
-    parts = [take(seen.batch, seen.rows_of(name)) for name in SPLITS]
+    found = trained_on(cfg, run)
+    parts = seen_parts(found, cfg.train.hold_out)
     latest, places = {}, dict(zip((one.seed for one in cfg.train.alone()), folders(run, cfg.train), strict=True))
     with progress("train") as tell:
 
@@ -33,7 +30,8 @@ def train(cfg: Training, run: Path, logger: NoLogger) -> bool:
             logger.metrics(row, places[seed])
             tell(row["step"] / cfg.train.steps, describe(latest or row))
 
-        task = Task(cfg.model, dims_of(found), found.features, cfg.objective, cfg.schedule, cfg.train, digest(root))
+        data = digest(data_folder(cfg, run))
+        task = Task(cfg.model, dims_of(found), found.features, cfg.objective, cfg.schedule, cfg.train, data)
         states = fit(parts[0], parts[1], task, run, show)
     fresh = embed_seeds(cfg, run, found, parts, states)
     logger.publish()
@@ -53,14 +51,15 @@ def sections(cfg: Training) -> dict:
         "model": cfg.model,
         "objective": {type(cfg.objective).__name__: vars(cfg.objective)},
         "schedule": cfg.schedule,
-        "train": cfg.train,
+        # Where episodes lie changes no result: a run that memory turned out too small for goes on from disk.
+        "train": {name: value for name, value in vars(cfg.train).items() if name != "stream"},
     }
 
 
 def main(cfg: Training) -> None:
     """Run the stage in its own folder."""
     run = run_folder(cfg.runs, cfg.name)
-    seen_data(cfg, run)
+    trained_on(cfg, run)
     with claim(run, sections(cfg), seeds(cfg)), logging_to(cfg.logger, run, cfg.name) as logger:
         train(cfg, run, logger)
 

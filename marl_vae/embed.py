@@ -9,8 +9,18 @@ import numpy as np
 from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from data_gen.trajectory import AnyArray, InputError, RowIndex, TrajectoryBatch, check_batch, take, to_device
-from marl_vae.batching import in_pieces
+from data_gen.trajectory import (
+    AnyArray,
+    Episodes,
+    InputError,
+    RowIndex,
+    TrajectoryBatch,
+    check_batch,
+    n_episodes,
+    take,
+    to_device,
+)
+from marl_vae.batching import check_episodes, in_pieces
 from marl_vae.bound import Drawn, Noise, Terms, draw_terms, log_ratios, make_noise, reconstruction
 from marl_vae.checkpoint import Checkpoints, read_description
 from marl_vae.decoders import Memory
@@ -51,7 +61,7 @@ def _crossed(
 
 
 class TrainedModel:
-    """A trained model with its scales. Batches are TrajectoryBatch of NumPy or JAX arrays, unscaled."""
+    """A trained model with its scales. Batches are TrajectoryBatch of NumPy or JAX arrays, unscaled, or Episodes."""
 
     def __init__(self, model: HierarchicalVAE, scale: Normaliser, name: str):
         self.dims, self.config, self.scale, self._name = model.dims, model.config, scale, name
@@ -65,12 +75,12 @@ class TrainedModel:
         self._weights = jax.jit(lambda batch, noise: _log_weights(nnx.merge(graph, params), scale, batch, noise))
         self._model = model
 
-    def embed(self, batch: TrajectoryBatch) -> Embeddings:
+    def embed(self, batch: TrajectoryBatch | Episodes) -> Embeddings:
         """Latents of every episode; InputError where the batch does not fit the model."""
         self._check(batch)
         return in_pieces(self._embed, batch)
 
-    def elbo(self, batch: TrajectoryBatch, *, key: PRNGKeyArray, samples: int = 1) -> Terms:
+    def elbo(self, batch: TrajectoryBatch | Episodes, *, key: PRNGKeyArray, samples: int = 1) -> Terms:
         """Terms of the bound in nats a trajectory, averaged over draws; recon less all KL is the bound.
 
         InputError for an autoencoder, which has none.
@@ -81,20 +91,25 @@ class TrainedModel:
         drawn = [self.drawn(batch, key=jax.random.fold_in(key, i)).terms for i in range(samples)]
         return jax.tree.map(lambda *xs: np.mean(xs, axis=0), *drawn)
 
-    def drawn(self, batch: TrajectoryBatch, *, key: PRNGKeyArray) -> Drawn:
+    def drawn(self, batch: TrajectoryBatch | Episodes, *, key: PRNGKeyArray) -> Drawn:
         """The terms at one draw of both latents, with the posteriors, the local prior and the draws."""
         self._check(batch)
-        return in_pieces(self._drawn, batch, self._noise(key, len(batch.mask)))
+        return in_pieces(self._drawn, batch, self._noise(key, n_episodes(batch)))
 
     def cross_log_likelihood(
-        self, batch: TrajectoryBatch, other: Int[np.ndarray, " B"], *, key: PRNGKeyArray
+        self, batch: TrajectoryBatch | Episodes, other: Int[np.ndarray, " B"], *, key: PRNGKeyArray
     ) -> Float[np.ndarray, " B"]:
         """Σ_it log π(a | o, z_α) in nats of each episode, with z_α drawn from the posterior of episode `other`."""
         self._check(batch)
-        noise = self._noise(key, len(batch.mask))
-        return in_pieces(self._crossed, batch, to_device(take(batch, other)), noise)
 
-    def log_likelihood(self, batch: TrajectoryBatch, z_local: Float[AnyArray, "B N Za"]) -> Float[np.ndarray, " B"]:
+        def crossed(piece: TrajectoryBatch, rows: np.ndarray, noise: Noise) -> Array:
+            return self._crossed(piece, to_device(take(batch, rows)), noise)
+
+        return in_pieces(crossed, batch, np.asarray(other, np.int32), self._noise(key, n_episodes(batch)))
+
+    def log_likelihood(
+        self, batch: TrajectoryBatch | Episodes, z_local: Float[AnyArray, "B N Za"]
+    ) -> Float[np.ndarray, " B"]:
         """Σ_it log π(a | o, z_α) in nats of each episode, with the given local latents."""
         self._check(batch)
         return in_pieces(self._given, batch, np.asarray(z_local, np.float32))
@@ -192,16 +207,17 @@ class TrainedModel:
         return jax.tree.map(np.asarray, make_noise(key, self._model, batch))
 
     def _check(self, batch: Any) -> None:
-        if not isinstance(batch, TrajectoryBatch):
+        if not isinstance(batch, TrajectoryBatch | Episodes):
             raise InputError(f"{self._name} takes a TrajectoryBatch, such as dataset.batch; this is a {type(batch)}.")
-        found = batch.obs.shape[2:]
-        if batch.obs.ndim == 4 and found != (self.dims.agents, self.dims.obs):
+        obs = take(batch, np.zeros(1, np.int32)).obs if isinstance(batch, Episodes) else batch.obs
+        found = obs.shape[2:]
+        if obs.ndim == 4 and found != (self.dims.agents, self.dims.obs):
             raise InputError(
                 f"{self._name} was trained on {self.dims.agents} agents with {self.dims.obs} observation features; "
                 f"this data set has {' agents with '.join(map(str, found))}. Use a data set of the same domain and "
                 "settings."
             )
-        check_batch(batch, self.dims.action, self._name)
+        check_episodes(lambda piece, where: check_batch(piece, self.dims.action, where), batch, self._name)
 
 
 def load(run: str | Path) -> TrainedModel:

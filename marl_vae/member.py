@@ -9,13 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Scalar
 
-from data_gen.trajectory import TrajectoryBatch
-from marl_vae.batching import in_pieces
+from data_gen.trajectory import Episodes, TrajectoryBatch, n_episodes
+from marl_vae.batching import in_pieces, presence
 from marl_vae.bound import bound
 from marl_vae.checkpoint import TrainState
 from marl_vae.diagnostics.units import active_units
+from marl_vae.keys import VALIDATION, key_of
 from marl_vae.metrics import MetricsLog, of_training, of_validation
-from marl_vae.program import VALIDATION, Program, Trace, key_of
+from marl_vae.program import Program, Trace
 from marl_vae.schedule import beta
 from marl_vae.task import Task, Train
 
@@ -38,11 +39,12 @@ class Member:
         task: Task,
         state: TrainState,
         program: Program,
-        validation: TrajectoryBatch,
+        validation: TrajectoryBatch | Episodes,
         report: Callable[[dict[str, Any]], None],
     ):
         self._task, self._program, self._validation, self._report = task, program, validation, report
-        self._noise = jax.tree.map(np.asarray, program.noise(key_of(task.train.seed, VALIDATION), len(validation.mask)))
+        noise = program.noise(key_of(task.train.seed, VALIDATION), n_episodes(validation))
+        self._noise, self._present = jax.tree.map(np.asarray, noise), presence(validation)
         self._log = MetricsLog(place / "metrics.jsonl", int(state.step))
         self._waiting: list[tuple[int, Trace]] = []
 
@@ -57,7 +59,7 @@ class Member:
             lambda batch, noise: self._program.terms(state.params, batch, noise), self._validation, self._noise
         )
         latents = in_pieces(lambda batch: self._program.embed(state.params, batch), self._validation)
-        value, units = float(bound(terms, 1.0, 1.0).mean()), active_units(latents, self._validation.mask)
+        value, units = float(bound(terms, 1.0, 1.0).mean()), active_units(latents, self._present)
         extra = of_validation(value, terms, units, self._task.model)
         if ends:
             state = compare(state, step, jnp.float32(value), self._task.train)

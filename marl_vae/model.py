@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Bool, Float
 
-from data_gen.trajectory import ActionSpec, Dataset, InputError, TrajectoryBatch
+from data_gen.trajectory import ActionSpec, Dataset, InputError, OpenDataset, TrajectoryBatch
 from marl_vae.decoders import DECODERS, Decoder, FeedForward, Memory
 from marl_vae.encoders import ENCODERS
 from marl_vae.latents import Gaussian, Posteriors, draw
@@ -91,9 +91,10 @@ class Dims(NamedTuple):
     action: ActionSpec
 
 
-def dims_of(found: Dataset) -> Dims:
+def dims_of(found: Dataset | OpenDataset) -> Dims:
     """The dimensions of a data set."""
-    return Dims(agents=found.batch.obs.shape[2], obs=found.batch.obs.shape[3], action=found.action)
+    agents, obs = found.features.obs.shape
+    return Dims(agents=agents, obs=obs, action=found.action)
 
 
 class HierarchicalVAE(nnx.Module):

@@ -4,9 +4,10 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Float32, Int
 
-from data_gen.trajectory import ActionSpec, AnyArray, FeatureMask, TrajectoryBatch, alike_columns
+from data_gen.trajectory import ActionSpec, AnyArray, Episodes, FeatureMask, TrajectoryBatch, alike_columns
+from marl_vae.batching import pieces
 
 
 class Normaliser(NamedTuple):
@@ -23,13 +24,25 @@ class Normaliser(NamedTuple):
     action_real: Float[AnyArray, "N A"]
 
 
-def fit_normaliser(batch: TrajectoryBatch, action: ActionSpec, features: FeatureMask) -> Normaliser:
-    """Statistics of a batch; a constant feature keeps unit scale, and discrete actions are left as they are."""
-    obs_mean, obs_std = _moments(batch.obs, batch.mask, features.obs)
-    if action.kind == "continuous":
-        action_mean, action_std = _moments(batch.actions, batch.mask, features.actions)
-    else:
-        action_mean, action_std = np.zeros(action.size, np.float32), np.ones(action.size, np.float32)
+class Moments(NamedTuple):
+    """Number, mean and sum of squared deviations of each feature's values so far."""
+
+    count: Float[np.ndarray, " F"]
+    mean: Float[np.ndarray, " F"]
+    squares: Float[np.ndarray, " F"]
+
+
+def fit_normaliser(batch: TrajectoryBatch | Episodes, action: ActionSpec, features: FeatureMask) -> Normaliser:
+    """Statistics of the episodes, in one pass over pieces of them.
+
+    A constant feature keeps unit scale, and discrete actions are left as they are.
+    """
+    obs, actions = (Moments(*np.zeros((3, real.shape[1]))) for real in features)
+    for piece in pieces(batch):
+        obs = with_values(obs, piece.obs, piece.mask, features.obs)
+        if action.kind == "continuous":
+            actions = with_values(actions, piece.actions, piece.mask, features.actions)
+    (obs_mean, obs_std), (action_mean, action_std) = _scales(obs), _scales(actions)
     return Normaliser(
         obs_mean=obs_mean,
         obs_std=obs_std,
@@ -40,16 +53,25 @@ def fit_normaliser(batch: TrajectoryBatch, action: ActionSpec, features: Feature
     )
 
 
-def _moments(
-    values: Float[AnyArray, "B T N F"], mask: Bool[AnyArray, "B T N"], real: Bool[np.ndarray, "N F"]
-) -> tuple[Float[np.ndarray, " F"], Float[np.ndarray, " F"]]:
-    # A feature that no agent has (an engine may lack a sensor) keeps mean 0 and unit scale, and is 0 after scaling.
-    mean, std = np.zeros(real.shape[1], np.float32), np.ones(real.shape[1], np.float32)
+def with_values(
+    found: Moments, values: Float[AnyArray, "B T N F"], mask: Bool[AnyArray, "B T N"], real: Bool[np.ndarray, "N F"]
+) -> Moments:
+    """The moments with these values added: M₂ = M₂ᵃ + M₂ᵇ + (x̄ᵇ − x̄ᵃ)² nᵃnᵇ/n (Chan, Golub and LeVeque 1983)."""
+    count, mean, squares = (field.copy() for field in found)
     for columns, seen in alike_columns(np.asarray(values), np.asarray(mask), real):
-        wide = seen.astype(np.float64)
-        spread = wide.std(0)
-        mean[columns], std[columns] = wide.mean(0), np.where(spread > 1e-6, spread, 1.0)
-    return mean, std
+        wide, before = seen.astype(np.float64), count[columns]
+        middle, total = wide.mean(0), before + len(wide)
+        apart = middle - mean[columns]
+        squares[columns] += ((wide - middle) ** 2).sum(0) + apart**2 * before * len(wide) / total
+        mean[columns] += apart * (len(wide) / total)
+        count[columns] = total
+    return Moments(count=count, mean=mean, squares=squares)
+
+
+def _scales(found: Moments) -> tuple[Float32[np.ndarray, " F"], Float32[np.ndarray, " F"]]:
+    # A feature that no agent has (an engine may lack a sensor) keeps mean 0 and unit scale, and is 0 after scaling.
+    spread = np.sqrt(found.squares / np.maximum(found.count, 1))
+    return found.mean.astype(np.float32), np.where(spread > 1e-6, spread, 1.0).astype(np.float32)
 
 
 def scale_obs(scale: Normaliser, obs: Float[AnyArray, "B T N Do"]) -> Float[Array, "B T N Do"]:

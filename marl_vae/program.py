@@ -16,14 +16,14 @@ from marl_vae.batching import epoch_rows, rows_on_device
 from marl_vae.bound import Noise, Terms, bound_terms, make_noise
 from marl_vae.checkpoint import TrainState
 from marl_vae.embed import embeddings
+from marl_vae.keys import HELD_NOISE, HELD_ORDER, NOISE, ORDER, key_of
 from marl_vae.model import HierarchicalVAE
 from marl_vae.normalise import Normaliser
 from marl_vae.objectives.objective import Beta, Sample, Tuned, in_nats_an_action, sampled
 from marl_vae.objectives.two_level import outer_gradient
 from marl_vae.schedule import beta
+from marl_vae.stream import Delivered, Given
 from marl_vae.task import Task
-
-ORDER, NOISE, VALIDATION, HELD_ORDER, HELD_NOISE = range(5)
 
 
 class Trace(NamedTuple):
@@ -38,11 +38,13 @@ class Program(NamedTuple):
     """Functions of params and states, which are pytrees of arrays; each compiles once.
 
     `start` gives a state for each seed, `advance` takes them many steps on; it is given the training episodes, and the
-    validation episodes by which an objective may tune its weights.
+    validation episodes by which an objective may tune its weights. `follow` does the same on mini-batches that were
+    drawn for it.
     """
 
     start: Callable[[], list[TrainState]]
     advance: Callable[[list[TrainState], TrajectoryBatch, TrajectoryBatch], tuple[list[TrainState], list[Trace]]]
+    follow: Callable[[list[TrainState], Delivered], tuple[list[TrainState], list[Trace]]]
     noise: Callable[[PRNGKeyArray, int], Noise]
     terms: Callable[[PyTree, TrajectoryBatch, Any], Terms]
     embed: Callable[[PyTree, TrajectoryBatch], Any]
@@ -70,7 +72,8 @@ def make_program(task: Task, scale: Normaliser, n_training: int) -> Program:
 
     return Program(
         start=start,
-        advance=jax.jit(partial(advance, partial(many_steps, task, scale, graph), seeds)),
+        advance=jax.jit(lambda states, *data: advance(partial(many_steps, task, scale, graph), seeds, states, data)),
+        follow=jax.jit(partial(advance, partial(given_steps, task, scale, graph), seeds, axis=1)),
         noise=lambda key, size: make_noise(key, nnx.merge(graph, params), size),
         terms=jax.jit(lambda params, batch, noise: bound_terms(nnx.merge(graph, params), scale, batch, noise)),
         embed=jax.jit(lambda params, batch: embeddings(nnx.merge(graph, params), scale, batch)),
@@ -78,19 +81,22 @@ def make_program(task: Task, scale: Normaliser, n_training: int) -> Program:
 
 
 def advance(
-    many: Callable, seeds: list[int], states: list[TrainState], training: TrajectoryBatch, validation: TrajectoryBatch
+    many: Callable, seeds: list[int], states: list[TrainState], data: Any, axis: int | None = None
 ) -> tuple[list[TrainState], list[Trace]]:
-    """Every seed's state many steps on; side by side where there are several, and one that has finished is held."""
+    """Every seed's state many steps on; side by side where there are several, and one that has finished is held.
+
+    `axis` is that of the seeds in `data`; without one all see the same.
+    """
     if len(states) == 1:
-        state, trace = many(seeds[0], states[0], training, validation)
+        state, trace = many(seeds[0], states[0], data)
         return [state], [trace]
 
-    def unless_finished(seed: UInt32[Array, ""], state: TrainState) -> tuple[TrainState, Trace]:
-        moved, trace = many(seed, state, training, validation)
+    def unless_finished(seed: UInt32[Array, ""], state: TrainState, data: Any) -> tuple[TrainState, Trace]:
+        moved, trace = many(seed, state, data)
         return jax.tree.map(partial(jnp.where, state.finished), state, moved), trace
 
     together = jax.tree.map(lambda *parts: jnp.stack(parts), *states)
-    found = jax.vmap(unless_finished)(jnp.asarray(seeds, jnp.uint32), together)
+    found = jax.vmap(unless_finished, in_axes=(0, 0, axis))(jnp.asarray(seeds, jnp.uint32), together, data)
     moved, traces = ([jax.tree.map(itemgetter(i), part) for i in range(len(seeds))] for part in found)
     return moved, traces
 
@@ -101,23 +107,46 @@ def many_steps(
     graph: nnx.GraphDef,
     seed: int | UInt32[Array, ""],
     state: TrainState,
-    training: TrajectoryBatch,
-    validation: TrajectoryBatch,
+    data: tuple[TrajectoryBatch, TrajectoryBatch],
 ) -> tuple[TrainState, Trace]:
-    """The steps of one dispatch."""
-    step = partial(one_step, task, scale, graph, seed)
-    return jax.lax.scan(lambda state, _: step(state, training, validation), state, length=task.train.steps_per_dispatch)
+    """The steps of one dispatch, on training and validation episodes that lie on the device."""
+    training, validation = data
+
+    def step(state: TrainState, _: None) -> tuple[TrainState, Trace]:
+        batch = mini_batch(task.train.batch, seed, training, state.step, ORDER, NOISE)
+        held = (
+            mini_batch(task.train.batch, seed, validation, state.step, HELD_ORDER, HELD_NOISE) if state.tuned else None
+        )
+        return one_step(task, scale, graph, state, batch, held)
+
+    return jax.lax.scan(step, state, length=task.train.steps_per_dispatch)
+
+
+def given_steps(
+    task: Task,
+    scale: Normaliser,
+    graph: nnx.GraphDef,
+    seed: int | UInt32[Array, ""],
+    state: TrainState,
+    data: Delivered,
+) -> tuple[TrainState, Trace]:
+    """The steps of one dispatch, each on its delivered mini-batch; the same numbers as `many_steps`."""
+
+    def batch_of(given: Given, step: Int[Array, ""], noise: int) -> Batch:
+        return Batch(given.episodes, given.rows, jax.random.fold_in(key_of(seed, noise), step))
+
+    def step(state: TrainState, found: Delivered) -> tuple[TrainState, Trace]:
+        batch = batch_of(found.training, state.step, NOISE)
+        held = batch_of(found.validation, state.step, HELD_NOISE) if found.validation else None
+        return one_step(task, scale, graph, state, batch, held)
+
+    return jax.lax.scan(step, state, data)
 
 
 def optimisers(task: Task) -> tuple[optax.GradientTransformation, optax.GradientTransformation]:
     """Of the networks, and of the weights that validation episodes tune."""
     of_networks = optax.chain(optax.clip_by_global_norm(task.train.clip), optax.adam(task.train.learning_rate))
     return of_networks, optax.adam(task.objective.outer_rate)
-
-
-def key_of(seed: int | UInt32[Array, ""], use: int) -> PRNGKeyArray:
-    """A stream of random numbers for each use in a training run."""
-    return jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), 1), use)
 
 
 def mini_batch(
@@ -133,12 +162,11 @@ def one_step(
     task: Task,
     scale: Normaliser,
     graph: nnx.GraphDef,
-    seed: int | UInt32[Array, ""],
     state: TrainState,
-    training: TrajectoryBatch,
-    validation: TrajectoryBatch,
+    batch: Batch,
+    held: Batch | None,
 ) -> tuple[TrainState, Trace]:
-    """One gradient step; before it, one of the tuned weights where the objective has any."""
+    """One gradient step; before it, one of the tuned weights on `held` where the objective has any."""
     objective, levels = task.objective, task.schedule
     optimiser, tuner = optimisers(task)
     weights = Beta(*(beta(level, state.step, task.train.steps) for level in (levels.joint, levels.local)))
@@ -156,10 +184,9 @@ def one_step(
         found = found if tuned else found + objective.outer_loss(sample, tuned)
         return in_nats_an_action(found, batch.episodes), summed(sample.terms)
 
-    batch = mini_batch(task.train.batch, seed, training, state.step, ORDER, NOISE)
     tuned, tuner_state = cast(Tuned, state.tuned), state.tuner_state
     if tuned:
-        held = mini_batch(task.train.batch, seed, validation, state.step, HELD_ORDER, HELD_NOISE)
+        held = cast(Batch, held)
         inner, outer = alone(objective.inner_loss, batch), alone(objective.outer_loss, held)
         slope = outer_gradient(inner, outer, objective.inner_rate)(state.params, tuned)
         updates, tuner_state = tuner.update(slope, tuner_state, tuned)

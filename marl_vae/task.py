@@ -18,6 +18,7 @@ class Train:
 
     `seeds` models are trained side by side in one program, with the seeds `seed`, `seed` + 1 and so on. `hold_out` are
     checkpoints of the learner whose episodes nothing is fitted on, so that `launch.generalise` can ask about them.
+    `stream` leaves the episodes on disk and reads them ahead of the steps: for data larger than memory, same results.
     """
 
     steps: int = 2400
@@ -29,6 +30,7 @@ class Train:
     eval_every: int = 200
     seed: int = 0
     seeds: int = 1
+    stream: bool = False
     hold_out: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:

@@ -22,6 +22,7 @@ HOMES = {
     "ruptures": {"probes"},
     "zarr": {"data_gen"},
     "orbax": {"marl_vae"},
+    "grain": {"marl_vae"},
     "mujoco": {"data_gen/engines"},
     "brax": {"data_gen/engines"},
     "gymnasium": {"data_gen/engines"},

@@ -1,23 +1,25 @@
 """A policy with the model's decoder and no latents: what the observation alone says about the action."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 from flax import nnx
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from data_gen.trajectory import TrajectoryBatch, to_device
+from data_gen.trajectory import Episodes, TrajectoryBatch, to_device
 from marl_vae.batching import epoch_rows, in_pieces, rows_on_device
 from marl_vae.model import Dims, Model, agent_index, make_decoder
 from marl_vae.normalise import Normaliser, for_each_step, scaled_actions, scaled_obs
 from marl_vae.policy import action_log_likelihood
+from marl_vae.stream import Steps, drawn_from, read_ahead
 
-ROUND, ROUNDS, PATIENCE, LEARNING_RATE = 100, 40, 4, 2e-3
+BATCH, ROUND, ROUNDS, PATIENCE, LEARNING_RATE = 64, 100, 40, 4, 2e-3
 
 
 class LatentFree(NamedTuple):
@@ -32,8 +34,8 @@ def fit_without_latents(
     config: Model,
     dims: Dims,
     scale: Normaliser,
-    training: TrajectoryBatch,
-    validation: TrajectoryBatch,
+    training: TrajectoryBatch | Episodes,
+    validation: TrajectoryBatch | Episodes,
     *,
     seed: int,
     report: Callable[[float], None],
@@ -42,21 +44,20 @@ def fit_without_latents(
     policy = latent_free_policy(config, dims, scale, seed)
     likelihood, params = policy.log_likelihood, policy.params
     optimiser = optax.adam(LEARNING_RATE)
-    data, rows = to_device(training), min(64, len(training.mask))
-    advance = jax.jit(partial(_round, likelihood, optimiser, jax.random.key(seed), data, rows))
     carry = (params, optimiser.init(params), jnp.zeros((), jnp.int32))
     best, best_value, stale = params, -np.inf, 0
-    for number in range(ROUNDS):
-        carry = advance(carry)
-        now = carry[0]
-        value = float(in_pieces(partial(likelihood, now), validation).sum())
-        if value > best_value:
-            best, best_value, stale = now, value, 0
-        else:
-            stale += 1
-        report((number + 1) / ROUNDS)
-        if stale == PATIENCE:
-            break
+    with _rounds(partial(_step, likelihood, optimiser), training, jax.random.key(seed)) as advance:
+        for number in range(ROUNDS):
+            carry = advance(carry)
+            now = carry[0]
+            value = float(in_pieces(partial(likelihood, now), validation).sum())
+            if value > best_value:
+                best, best_value, stale = now, value, 0
+            else:
+                stale += 1
+            report((number + 1) / ROUNDS)
+            if stale == PATIENCE:
+                break
     return policy._replace(params=best)
 
 
@@ -85,12 +86,26 @@ def latent_free_policy(config: Model, dims: Dims, scale: Normaliser, seed: int) 
     return LatentFree(jax.jit(likelihood), jax.jit(residuals), params)
 
 
-def _round(likelihood, optimiser, key, data, rows, carry):
-    def step(carry, _):
-        params, opt_state, number = carry
-        batch = rows_on_device(data, epoch_rows(key, number, len(data.mask), rows))
-        grads = jax.grad(lambda p: -likelihood(p, batch).sum() / batch.mask.sum())(params)
-        updates, opt_state = optimiser.update(grads, opt_state, params)
-        return (optax.apply_updates(params, updates), opt_state, number + 1), None
+def _step(likelihood: Callable, optimiser: optax.GradientTransformation, carry: Any, batch: TrajectoryBatch) -> Any:
+    params, opt_state, number = carry
+    grads = jax.grad(lambda p: -likelihood(p, batch).sum() / batch.mask.sum())(params)
+    updates, opt_state = optimiser.update(grads, opt_state, params)
+    return (optax.apply_updates(params, updates), opt_state, number + 1), None
 
-    return jax.lax.scan(step, carry, length=ROUND)[0]
+
+@contextmanager
+def _rounds(
+    step: Callable, training: TrajectoryBatch | Episodes, key: PRNGKeyArray
+) -> Iterator[Callable[[PyTree], PyTree]]:
+    """What takes the carry ROUND steps on: over episodes on the device, or over those that are read ahead."""
+    if isinstance(training, TrajectoryBatch):
+        data, size = to_device(training), min(BATCH, len(training.mask))
+
+        def drawn(carry: Any, _: None) -> Any:
+            return step(carry, rows_on_device(data, epoch_rows(key, carry[2], len(data.mask), size)))
+
+        yield jax.jit(lambda carry: jax.lax.scan(drawn, carry, length=ROUND)[0])
+        return
+    follow = jax.jit(lambda carry, batches: jax.lax.scan(step, carry, batches)[0])
+    with closing(read_ahead(Steps(drawn_from(training, BATCH, [key]), ROUND * ROUNDS), 0, ROUND)) as given:
+        yield lambda carry: follow(carry, next(given).episodes)

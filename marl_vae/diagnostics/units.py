@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.special
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from data_gen.trajectory import AnyArray
 from marl_vae.latents import Embeddings, Posteriors
@@ -82,7 +82,24 @@ def kl_normal(mean: np.ndarray, std: np.ndarray, of_mean: np.ndarray, of_std: np
     return (np.log(of_std / std) + (std**2 + (mean - of_mean) ** 2) / (2 * of_std**2) - 0.5).sum(-1)
 
 
-def same_over_an_episode(residuals: Float[np.ndarray, "B T N A"], mask: Bool[AnyArray, "B T N"]) -> float:
+class Offsets(NamedTuple):
+    """Of each episode and agent: its real steps, the sums of its residuals, and their squares about their own mean."""
+
+    steps: Int[np.ndarray, "B N"]
+    sums: Float[np.ndarray, "B N A"]
+    inside: Float[np.ndarray, "B N"]
+
+
+def offsets(residuals: Float[AnyArray, "B T N A"], mask: Bool[AnyArray, "B T N"]) -> Offsets:
+    """What `same_over_an_episode` needs of each episode, which is little beside its steps."""
+    values, kept = np.asarray(residuals, np.float64), np.asarray(mask)[..., None]
+    steps, sums = kept.sum(1)[..., 0], (values * kept).sum(1)
+    means = sums / np.maximum(steps, 1)[..., None]
+    inside = (((values - means[:, None]) * kept) ** 2).sum((1, 3))
+    return Offsets(steps=steps, sums=sums, inside=inside)
+
+
+def same_over_an_episode(found: Offsets) -> float:
     """Share of the residuals' variance that is a constant offset over an episode of an agent; 0 where there is none.
 
     The intraclass correlation ICC(1) of a one-way analysis of variance (Donner 1986), within each agent, groups being
@@ -90,16 +107,13 @@ def same_over_an_episode(residuals: Float[np.ndarray, "B T N A"], mask: Bool[Any
     only changes how an agent answers to its observation, and residuals that follow one another raise it.
     """
     between = within = 0.0
-    for agent in range(residuals.shape[2]):
-        real = np.asarray(mask)[:, :, agent]
-        here = real.sum(1) > 1
-        steps, values = real[here].sum(1), np.asarray(residuals, np.float64)[here, :, agent]
+    for agent in range(found.steps.shape[1]):
+        here = found.steps[:, agent] > 1
+        steps, sums = found.steps[here, agent], found.sums[here, agent]
         if len(steps) < 2:
             continue
-        kept = real[here][..., None]
-        means = (values * kept).sum(1) / steps[:, None]
-        middle = (values * kept).sum((0, 1)) / steps.sum()
-        inside = (((values - means[:, None]) * kept) ** 2).sum() / (steps.sum() - len(steps))
+        means, middle = sums / steps[:, None], sums.sum(0) / steps.sum()
+        inside = found.inside[here, agent].sum() / (steps.sum() - len(steps))
         across = (steps[:, None] * (means - middle) ** 2).sum() / (len(steps) - 1)
         typical = (steps.sum() - (steps**2).sum() / steps.sum()) / (len(steps) - 1)
         between, within = between + (across - inside) / typical, within + inside

@@ -8,8 +8,8 @@ import numpy as np
 import scipy.special
 from jaxtyping import Bool, PRNGKeyArray
 
-from data_gen.trajectory import TrajectoryBatch, take
-from marl_vae.batching import in_pieces
+from data_gen.trajectory import Episodes, TrajectoryBatch, n_episodes, take
+from marl_vae.batching import in_pieces, presence
 from marl_vae.bound import Drawn
 from marl_vae.diagnostics.latent_free import LatentFree
 from marl_vae.diagnostics.units import (
@@ -17,6 +17,7 @@ from marl_vae.diagnostics.units import (
     constant_prior_gain,
     information_of_agents,
     mutual_information,
+    offsets,
     same_over_an_episode,
 )
 from marl_vae.embed import TrainedModel
@@ -76,13 +77,14 @@ class Usage(NamedTuple):
     form: str = HIERARCHICAL
 
 
-def usage(model: TrainedModel, free: LatentFree, test: TrajectoryBatch, *, seed: int) -> Usage:
+def usage(model: TrainedModel, free: LatentFree, test: TrajectoryBatch | Episodes, *, seed: int) -> Usage:
     """All figures and the verdict on the test episodes; `free` is the policy without latents."""
     key = jax.random.key(seed)
     drawn, latents = model.drawn(test, key=jax.random.fold_in(jax.random.fold_in(key, 0), 0)), model.embed(test)
     terms, form = drawn.terms, model.config.form
-    mask = np.asarray(test.mask)
-    units, present, count = active_units(latents, mask), mask.any(1), float(mask.sum())
+    left = in_pieces(lambda piece: offsets(free.residuals(free.params, piece), piece.mask), test)
+    mask, count = presence(test), float(left.steps.sum())
+    units, present = active_units(latents, mask), mask.any(1)
     chosen = take(test, np.unique(np.linspace(0, len(mask) - 1, EPISODES).astype(np.int32)))
     bounds = {} if form == AUTOENCODER else importance_bounds(model, chosen, key=jax.random.fold_in(key, 2))
     found = Usage(
@@ -98,9 +100,9 @@ def usage(model: TrainedModel, free: LatentFree, test: TrajectoryBatch, *, seed:
         iwae_10=bounds.get(10),
         iwae_100=bounds.get(100),
         nll=-float(terms.recon.sum()) / count,
-        **swapped(model, test, latents, seed=seed, key=key),
+        **swapped(model, test, latents, count, seed=seed, key=key),
         nll_without_latents=-float(in_pieces(partial(free.log_likelihood, free.params), test).sum()) / count,
-        left_over=same_over_an_episode(in_pieces(partial(free.residuals, free.params), test), mask),
+        left_over=same_over_an_episode(left),
         form=form,
     )
     verdict, why = verdict_of(found)
@@ -123,10 +125,16 @@ def of_random_levels(
 
 
 def swapped(
-    model: TrainedModel, test: TrajectoryBatch, latents: Embeddings, *, seed: int, key: PRNGKeyArray
+    model: TrainedModel,
+    test: TrajectoryBatch | Episodes,
+    latents: Embeddings,
+    count: float,
+    *,
+    seed: int,
+    key: PRNGKeyArray,
 ) -> dict[str, Any]:
-    """NLL an action with latents that are not the episode's own; None where the model's form has no such draw."""
-    rng, other, count = np.random.default_rng(seed), derangement(len(test.mask), seed), float(np.sum(test.mask))
+    """NLL an action, of `count` in all, with latents of other episodes or priors; None where the form has none."""
+    rng, other = np.random.default_rng(seed), derangement(n_episodes(test), seed)
 
     def noise(like: np.ndarray) -> np.ndarray:
         return rng.normal(size=like.shape).astype(np.float32)

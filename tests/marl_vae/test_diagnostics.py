@@ -13,6 +13,7 @@ from marl_vae.diagnostics.units import (
     constant_prior_gain,
     information_of_agents,
     mutual_information,
+    offsets,
     same_over_an_episode,
 )
 from marl_vae.diagnostics.usage import (
@@ -105,8 +106,8 @@ def test_what_stays_the_same_over_an_episode() -> None:
     mask = np.arange(20)[None, :, None] < rng.integers(5, 21, (3000, 1, 1))
     values = rng.normal(size=(3000, 1, 1, 2)) * 0.6**0.5 + rng.normal(size=(3000, 20, 1, 2)) * 0.4**0.5
     values = np.where(mask[..., None], values, 1e3)
-    assert same_over_an_episode(values, mask) == pytest.approx(0.6, abs=0.02)
-    assert same_over_an_episode(rng.normal(size=(3000, 20, 1, 2)) + 7, np.ones((3000, 20, 1), bool)) < 0.002
+    assert same_over_an_episode(offsets(values, mask)) == pytest.approx(0.6, abs=0.02)
+    assert same_over_an_episode(offsets(rng.normal(size=(3000, 20, 1, 2)) + 7, np.ones((3000, 20, 1), bool))) < 0.002
 
 
 @pytest.mark.parametrize("kind", ["continuous", "discrete"])

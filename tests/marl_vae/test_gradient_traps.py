@@ -12,9 +12,10 @@ from flax import nnx
 from data_gen.trajectory import FeatureMask, TrajectoryBatch
 from marl_vae.batching import epoch_rows
 from marl_vae.bound import bound, make_noise
+from marl_vae.keys import NOISE, ORDER, key_of
 from marl_vae.normalise import Normaliser
 from marl_vae.objectives import BetaBound
-from marl_vae.program import NOISE, ORDER, key_of, make_program
+from marl_vae.program import make_program
 from marl_vae.schedule import Cyclical, Schedule
 from marl_vae.task import Task, Train
 from tests.marl_vae.gradient_cases import (
