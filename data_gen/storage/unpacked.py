@@ -133,7 +133,6 @@ def _unpack(paths: Sequence[Path], folder: Path, about: dict[str, Any], found: I
                         file.write(np.ascontiguousarray(chunk).data)
         (work / "about.json").write_text(json.dumps(about))
         _check_values(Unpacked(_fields_of(work, about), np.arange(len(found.split), dtype=np.int32)), found, folder)
-        shutil.rmtree(folder, ignore_errors=True)
         _put_in_place(work, folder, about)
     except OSError as error:
         raise InputError(
@@ -145,10 +144,13 @@ def _unpack(paths: Sequence[Path], folder: Path, about: dict[str, Any], found: I
 
 
 def _put_in_place(work: Path, folder: Path, about: dict[str, Any]) -> None:
+    """Rename, in place of a copy of other data; one of the same data, which another process made first, stays."""
+    if _about(folder) != about:
+        shutil.rmtree(folder, ignore_errors=True)
     try:
         work.rename(folder)
     except OSError:
-        if _about(folder) != about:  # else another process was first, with the same copy
+        if _about(folder) != about:
             raise
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from data_gen.storage import dataset
+from data_gen.storage import dataset, unpacked
 from data_gen.storage.dataset import read_dataset, shard_path, write_shard
 from data_gen.storage.unpacked import open_dataset
 from data_gen.trajectory import ActionSpec, InputError, TrajectoryBatch, take
@@ -59,6 +59,24 @@ def test_the_copy_is_made_once_and_anew_for_other_data(tmp_path: Path) -> None:
     (root / "unpacked").rename(other / "unpacked")
     rows = np.arange(18, dtype=np.int32)
     assert same(open_dataset(other).batch.take(rows), read_dataset(other).batch)
+
+
+def test_a_copy_that_another_process_made_first_stays(tmp_path: Path, monkeypatch) -> None:
+    root, check = written(tmp_path / "data"), unpacked._check_values
+    ours: list[int] = []
+
+    def overtaken(*given) -> None:
+        check(*given)
+        if not ours:
+            ours.append(0)
+            open_dataset(root)
+            ours.append((root / "unpacked" / "obs").stat().st_ino)
+
+    monkeypatch.setattr(unpacked, "_check_values", overtaken)
+    found = open_dataset(root)
+    assert (root / "unpacked" / "obs").stat().st_ino == ours[1]
+    assert same(found.batch.take(np.arange(18, dtype=np.int32)), read_dataset(root).batch)
+    assert not list(root.glob(".*"))
 
 
 def test_a_copy_that_was_cut_is_refused(tmp_path: Path) -> None:

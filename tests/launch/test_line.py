@@ -13,6 +13,7 @@ import xarray as xr
 
 import marl_vae
 from data_gen.storage.dataset import read_dataset
+from data_gen.storage.store import read_group
 from data_gen.trajectory import take
 from launch.analysed import analysis_of
 from tests.launch.commands import SMALL, SMALL_DATA, files, run
@@ -23,6 +24,19 @@ COLUMNS = (
 ).split()
 CONFOUNDS = {"training_seed", "checkpoint", "return_class_within_checkpoint"}
 FEATURES = {"z_omega", "z_alpha", "z_both", "majority", "pca", "raw", "hand", "random_encoder"}
+
+
+# What experiment=tiny and SMALL train, for an entry point that has no experiments.
+SMALL_TRAINING = [
+    "model.joint_width=4",
+    "model.local_width=2",
+    "model.hidden=16",
+    "model.decoder_hidden=16",
+    "train.steps=40",
+    "train.batch=32",
+    "train.steps_per_dispatch=10",
+    "train.eval_every=10",
+]
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +87,24 @@ def test_the_report_shows_the_analysis_and_says_when_it_no_longer_holds(line: Pa
     table = pd.read_csv(copy / "probes.csv").drop(columns="mdl_bits")
     table.to_csv(copy / "probes.csv", index=False)
     assert run("explore", f"run={copy}", "films=0") == 2
+
+
+@pytest.mark.slow
+def test_a_run_trained_from_disk_is_the_same_and_goes_on_in_memory(line: Path, tmp_path: Path) -> None:
+    shutil.copytree(line / "data", tmp_path / "data")
+    again = [*SMALL_TRAINING, f"data={tmp_path / 'data'}", "name=disk", f"runs={tmp_path}"]
+    assert run("train", *again, "train.stream=true") == 0
+    assert (tmp_path / "data" / "unpacked" / "about.json").is_file()
+    disk = tmp_path / "disk"
+    assert (disk / "metrics.jsonl").read_bytes() == (line / "metrics.jsonl").read_bytes()
+    figures = [json.loads((folder / "usage.json").read_text()) for folder in (disk, line)]
+    numbers = [{k: v for k, v in one.items() if isinstance(v, int | float)} for one in figures]
+    assert numbers[0] == pytest.approx(numbers[1], rel=1e-5)
+    (found, _), (want, _) = (read_group(folder / "embeddings") for folder in (disk, line))
+    assert all(np.array_equal(found[name], want[name]) for name in want)
+    before = files(disk)
+    assert run("train", *again) == 0
+    assert files(disk) == before
 
 
 def test_embeddings_open_with_xarray_and_equal_the_verbs(line: Path) -> None:

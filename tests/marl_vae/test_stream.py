@@ -144,11 +144,11 @@ def test_scales_of_pieces_are_those_of_the_whole(monkeypatch) -> None:
 @pytest.mark.slow
 def test_a_data_set_is_never_in_memory_as_a_whole(tmp_path: Path) -> None:
     size = peak_memory.write(tmp_path)
-    assert size > 250
+    assert size > 300
 
     def risen(how: str) -> int:
         command = [sys.executable, "-m", "tests.marl_vae.peak_memory", how, str(tmp_path)]
         return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
-    assert risen("stream") < 150 < size < risen("read")  # without a copy, which is made here
-    assert risen("stream") < 150
+    assert risen("stream") < 200 < size < risen("read")  # without a copy, which is made here
+    assert risen("stream") < 200
