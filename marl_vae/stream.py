@@ -84,8 +84,7 @@ def delivered(
 def read_ahead(steps: Steps, start: int, chunk: int) -> grain.DatasetIterator:
     """What the steps from `start` on are given, stacked by `chunk`; `close` ends the threads that read ahead.
 
-    In memory are never more than (AHEAD + 2) `chunk` steps: those that wait, those that are being stacked and those
-    that are in use.
+    The host holds no more than (AHEAD + 2) `chunk` steps: those that wait, those that are being stacked, and the stack.
     """
     options = grain.ReadOptions(num_threads=THREADS, prefetch_buffer_size=AHEAD * chunk)
     return iter(grain.MapDataset.source(steps)[start:].to_iter_dataset(options).batch(chunk))
