@@ -39,6 +39,8 @@ def test_an_open_data_set_gives_what_a_read_one_holds(tmp_path: Path, action: Ac
     part = found.batch.part(np.array([9, 1, 16], np.int32))
     assert len(part) == 3
     assert same(part.take(np.array([2, 0], np.int32)), take(whole.batch, np.array([16, 9], np.int32)))
+    last = part.part(np.array([2], np.int32))
+    assert same(last.take(np.zeros(1, np.int32)), take(whole.batch, np.array([16], np.int32)))
 
 
 def test_chunks_of_a_shard_come_in_order(tmp_path: Path, monkeypatch) -> None:
