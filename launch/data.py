@@ -41,7 +41,7 @@ def seen_data(cfg: Training, run: Path) -> Dataset:
     return select(found, seen_rows(found, cfg.train.hold_out))
 
 
-def trained_on(cfg: Training, run: Path) -> Dataset | OpenDataset:
+def training_data(cfg: Training, run: Path) -> Dataset | OpenDataset:
     """A run's data set, its episodes in memory or, with train.stream, on disk; InputError where none could train."""
     root = data_folder(cfg, run)
     found = open_dataset(root) if cfg.train.stream else read_dataset(root)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from data_gen.storage.dataset import digest
-from launch.data import data_folder, seen_parts, trained_on
+from launch.data import data_folder, seen_parts, training_data
 from launch.embed import embed_seeds
 from launch.entry import enter, run_folder
 from launch.log import NoLogger, logging_to
@@ -18,7 +18,7 @@ from marl_vae.train import fit, folders
 
 def train(cfg: Training, run: Path, logger: NoLogger) -> bool:
     """Fit, embed, and say whether the latents are used; False where all of that was done before."""
-    found = trained_on(cfg, run)
+    found = training_data(cfg, run)
     parts = seen_parts(found, cfg.train.hold_out)
     latest, places = {}, dict(zip((one.seed for one in cfg.train.alone()), folders(run, cfg.train), strict=True))
     with progress("train") as tell:
@@ -59,7 +59,7 @@ def sections(cfg: Training) -> dict:
 def main(cfg: Training) -> None:
     """Run the stage in its own folder."""
     run = run_folder(cfg.runs, cfg.name)
-    trained_on(cfg, run)
+    training_data(cfg, run)
     with claim(run, sections(cfg), seeds(cfg)), logging_to(cfg.logger, run, cfg.name) as logger:
         train(cfg, run, logger)
 
