@@ -22,7 +22,7 @@ from probes.changes.text import change_sentences
 from probes.clusters.clusters import ClusterTables, cluster_tables
 from probes.clusters.figure import cluster_figure
 from probes.clusters.levels import Deviations
-from probes.clusters.summary import sentence
+from probes.clusters.summary import cluster_sentences
 from probes.coupling.coupling import coupling_tables
 from probes.coupling.figure import contingency_figure, coupling_figure
 from probes.coupling.text import coupling_sentences
@@ -96,7 +96,7 @@ def analysed_by_kind(
     figures["changes"] = {"changes": change_figure(changes.returns, changes.changes, changes.edges)}
     keep(into, "changes", changes._asdict(), figures["changes"])
     said = {
-        "clusters": [sentence(row) for row in records(tables.summary)],
+        "clusters": cluster_sentences(records(tables.summary)),
         "coupling": of_coupling,
         "changes": change_sentences(changes),
     }
