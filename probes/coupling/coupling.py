@@ -34,8 +34,8 @@ class Coupling:
         if self.permutations < 19 or self.bootstrap < LEAST_DRAWS or self.seed < 0:
             raise InputError(
                 f"coupling: permutations is {self.permutations}, bootstrap {self.bootstrap} and seed {self.seed}; take "
-                f"at least 19 permutations, for a p of .05, at least {LEAST_DRAWS} draws, for a tail of 2.5 %, and a seed "
-                f"that is not negative."
+                f"at least 19 permutations, for a p of .05, at least {LEAST_DRAWS} draws, for a tail of 2.5 %, and a "
+                f"seed that is not negative."
             )
 
 

@@ -14,7 +14,8 @@ FEW_GROUPS = 10
 def coupling_sentences(tables: CouplingTables) -> list[str]:
     """One for the pairs, one for the regions; each says what to doubt."""
     pairs = [row for row in records(tables.pairs) if row["kind"] == "agents"]
-    return [_of_pairs(pairs), _of_regions(records(tables.images), records(tables.trend)[-1])]
+    groups = max((row["n_groups"] for row in records(tables.pairs)), default=0)
+    return [_of_pairs(pairs), _of_regions(records(tables.images), records(tables.trend)[-1], groups)]
 
 
 def _of_pairs(pairs: list[Row]) -> str:
@@ -39,7 +40,7 @@ def _of_pairs(pairs: list[Row]) -> str:
     return f"{said}. To doubt: {'; '.join(doubts)}."
 
 
-def _of_regions(images: list[Row], trend: Row) -> str:
+def _of_regions(images: list[Row], trend: Row, groups: int) -> str:
     rows = [row for row in images if not row["note"]]
     if not rows:
         why = _why(images) or "there is one agent, or no cluster"
@@ -50,7 +51,8 @@ def _of_regions(images: list[Row], trend: Row) -> str:
         f"checkpoints of other teams (p < .05 after Holm); their median spread is "
         f"{number(median(row['spread'] for row in rows))} of that of all episodes"
     )
-    doubts = [*_too_many(rows), "clusters are taken as given"]
+    doubts = [f"{groups} groups are few"] * (groups < FEW_GROUPS)
+    doubts += [*_too_many(rows), "clusters are taken as given"]
     if math.isnan(trend["rho"]):
         return f"{said}. Spread against return: {trend['note']}. To doubt: {'; '.join(doubts)}."
     doubts += ["regions of different agents share episodes", "this is no cause"]

@@ -117,7 +117,8 @@ def test_what_no_permutation_could_show_is_said(tables: CouplingTables):
     assert (tables.images["p_least"] == 1 / 200).all() and len(tables.images) == 24
     assert "no p below 0.12 is possible after Holm over 24" in coupling_sentences(tables)[1]
     assert "possible after Holm" not in coupling_sentences(few)[1]
-    pairs = coupling_sentences(coupling_tables(QUICK, **planted(3)))[0]
+    pairs, regions = coupling_sentences(coupling_tables(QUICK, **planted(3)))
+    assert "To doubt: 3 groups are few; no p below 1 is possible after Holm over " in regions
     assert "no p below 0.5 is possible after Holm over 3" in pairs
 
 
