@@ -15,7 +15,7 @@ from launch.progress import progress
 from launch.rundir import data_of
 from launch.schema import Probing
 from marl_vae.files import write_text
-from probes.comparison.comparison import compare, wide
+from probes.comparison.comparison import compare, reading, wide
 from probes.comparison.figure import comparison_figure
 from probes.study.page import markdown
 
@@ -43,10 +43,10 @@ def comparing(cfg: Probing, pattern: str) -> None:
     with progress("probe") as tell:
         table = compare(cfg.probe, latents, names[reference], **known, progress=lambda done, n: tell(done / n))
     write_text(to / "comparison.csv", table.to_csv(index=False))
-    write_text(to / "comparison.md", markdown(wide(table)))
+    write_text(to / "comparison.md", "\n\n".join([markdown(wide(table)).strip(), *reading(table)]) + "\n")
     comparison_figure(table).savefig(to / "comparison.png", dpi=120)
-    print(wide(table).to_string(index=False))
-    print(f"table {to / 'comparison.csv'}, .md and .png; differences are to {reference}")
+    print("\n".join([wide(table).to_string(index=False), *reading(table)]))
+    print(f"table {to / 'comparison.csv'}, .md and .png")
 
 
 def matching(pattern: str) -> tuple[dict[Path, tuple], dict[Path, str]]:

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from probes.clusters.clusters import TABLES, ClusterTables
 from probes.clusters.figure import REST, cluster_figure, shares_of
 from probes.clusters.levels import COLLAPSED
-from probes.clusters.summary import doubts_of, sentence
+from probes.clusters.summary import cluster_sentences, doubts_of, sentence
 
 SHARES = {0: [0.75, 0.25, 0.0], 1: [0.1, 0.2, 0.7]}
 BASE = [0.5, 0.25, 0.25]
@@ -109,7 +109,7 @@ def test_the_sentence_of_good_clusters_names_their_numbers():
         ({"encoders": 0.3}, "other encoder seeds find other clusters (0.30)"),
         ({"method": "hdbscan", "noise": 0.6}, "most episodes are in no cluster"),
         ({"one_seed": 2}, "2 of the clusters are one training seed each"),
-        ({"most_reached": True}, "BIC was still falling at the most components"),
+        ({"most_reached": True}, "BIC is lowest at the most components that were tried"),
     ],
 )
 def test_each_doubt_is_said_where_it_applies(changes, words):
@@ -124,4 +124,8 @@ def test_what_has_no_clusters_says_why():
         "z_omega: not clustered: 3 episode(s), 10 needed."
     )
     one = sentence(row(n_clusters=1, bootstrap=np.nan, euclidean=np.nan))
+    both = [row(note=COLLAPSED), row(note=COLLAPSED, method="hdbscan"), row()]
+    assert cluster_sentences(both) == [sentence(both[0]), sentence(both[2])]
+    unmeasured = sentence(row(bootstrap=np.nan, euclidean=np.nan))
+    assert "48 training seeds. Do not trust it far: stability was not measured." in unmeasured
     assert "1 cluster, from" in one and "Rand" not in one and "None of the usual doubts" in one
