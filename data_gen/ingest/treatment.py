@@ -30,10 +30,10 @@ class Treatment:
     second (none: the way gone so far); `neighbours` how many teammates are seen (0: all). `action` is given,
     displacement (a step's way), velocity (way per second), or auto: the first of given, velocity and displacement that
     the source allows. `rate` is in steps a second (0: the source's); `gap` the longest time without a measurement that
-    is filled (filled values foresee the end of their gap); `speed`, in units of place per second, what is a teleport (0: nothing). Episodes are windows of `window`
-    steps (0: the recording), a new one every `stride` steps (0: the window), with an agent in `least` steps or more.
-    Agents without roles are put in an order drawn from `seed`, unless `permute` is false. `return_within` is a class
-    label in whose classes the return is cut apart.
+    is filled (which lets an observation foresee the end of its gap); `speed`, in units of place per second, what is a
+    teleport (0: nothing is). Episodes are windows of `window` steps (0: the recording), a new one every `stride` steps
+    (0: the window), with an agent in `least` steps or more. Agents without roles are put in an order drawn from `seed`,
+    unless `permute` is false. `return_within` is a class label in whose classes the return is cut apart.
     """
 
     frame: str = "world"
