@@ -6,7 +6,7 @@ Letters: T frames, N agents, P body parts, D axes, C columns.
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int
+from jaxtyping import Bool, Float, Float64, Int
 
 from data_gen.ingest.recording import Layout, Recording
 from data_gen.trajectory import InputError
@@ -48,6 +48,14 @@ def column_names(layout: Layout) -> tuple[str, ...]:
 def place_names(parts: tuple[str, ...], axes: tuple[str, ...]) -> tuple[str, ...]:
     """Names of the columns of places; a single part is not named."""
     return tuple(f"{part} {axis}" if len(parts) > 1 else axis for part in parts for axis in axes)
+
+
+def all_known(values: Float[np.ndarray, "T N D"]) -> Bool[np.ndarray, "T N"]:
+    """Where every number is finite. Column by column, since NumPy is slow in sums over a short last axis."""
+    known = np.ones(values.shape[:2], bool)
+    for column in range(values.shape[2]):
+        known &= np.isfinite(values[..., column])
+    return known
 
 
 def clean(recording: Recording, layout: Layout, speed: float) -> Cleaned:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Float64
 
-from data_gen.ingest.clean import place_names
+from data_gen.ingest.clean import all_known, place_names
 from data_gen.ingest.recording import Layout
 from data_gen.ingest.resample import Track
 
@@ -28,7 +28,7 @@ def bodies_of(track: Track, frame: str, heading: tuple[int, int] | None) -> Bodi
     """Places and, in the egocentric frame, headings: from one body part to the other, or else by the way gone."""
     n_parts = track.position.shape[2]
     place = track.position.sum(2, dtype=np.float64) / max(1, n_parts)
-    there = np.isfinite(place).all(axis=-1)
+    there = all_known(place)
     linked = np.zeros_like(there)
     linked[1:] = there[1:] & there[:-1] & (track.jumps[1:] == track.jumps[:-1])
     facing = _facing(track, place, linked, heading) if frame == "egocentric" else None
@@ -111,17 +111,13 @@ def _seen_by(n: int, track: Track, bodies: Bodies, n_seen: int) -> Float64[np.nd
         parts, mates = turn(parts, bodies.facing[:, n]), turn(mates, bodies.facing[:, n])
     flagged = np.concatenate([there[..., None], np.where(there[..., None], mates, 0)], axis=-1)
     # Without a place of its own, or a heading, an agent sees nothing, also where there is no teammate to show it.
-    known = _all_known(place)
+    known = np.asarray(np.isfinite(place).all(axis=-1))
     if bodies.facing is not None:
-        known &= _all_known(bodies.facing[:, n])
+        known = known & np.isfinite(bodies.facing[:, n]).all(axis=-1)
     flagged = np.where(known[:, None, None], flagged, np.nan)
     own = parts if parts.shape[1] > 1 else parts[:, :0]
     seen = np.concatenate([own.reshape(n_steps, -1), track.features[:, n], flagged.reshape(n_steps, -1)], axis=1)
     return np.where(known[:, None], seen, np.nan)
-
-
-def _all_known(values: Float[np.ndarray, "... D"]) -> Bool[np.ndarray, "..."]:
-    return np.asarray(np.isfinite(values).all(axis=-1))
 
 
 def nearest(
@@ -131,7 +127,7 @@ def nearest(
     coordinate comes first, then the second, ...: two that are still alike show the same numbers in either order, so
     that the order in which agents are stored never matters.
     """
-    there = _all_known(relative)
+    there = all_known(relative)
     way = np.where(there[..., None], relative, 0)
     far = np.where(there, np.linalg.norm(way, axis=-1), np.inf)
     order = np.lexsort((*np.moveaxis(way, -1, 0)[::-1], far), axis=-1)[:, :n_seen]

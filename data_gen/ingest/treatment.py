@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Shaped
+from jaxtyping import Bool, Float32, Int32
 
-from data_gen.ingest.clean import check_recording, clean
+from data_gen.ingest.clean import all_known, check_recording, clean
 from data_gen.ingest.derive import ACTIONS, action_names, derive
 from data_gen.ingest.episodes import Episode, Outline
 from data_gen.ingest.frames import FRAMES, Bodies, bodies_of, observation_names, observe
@@ -66,12 +66,12 @@ class Treatment:
 
 
 class Steps(NamedTuple):
-    """A recording with all that is known of each step; `mask` is where observation and action both are."""
+    """A recording as it is stored: `mask` is where observation and action are known, and elsewhere values are 0."""
 
-    track: Track
-    obs: Float[np.ndarray, "T N Do"]
-    actions: Shaped[np.ndarray, "T N ..."]
+    obs: Float32[np.ndarray, "T N Do"]
+    actions: Float32[np.ndarray, "T N Da"] | Int32[np.ndarray, "T N"]
     mask: Bool[np.ndarray, "T N"]
+    rewards: Float32[np.ndarray, "T N"]
 
 
 def outline(layout: Layout, how: Treatment, n_agents: int, rewarded: bool) -> Outline:
@@ -87,16 +87,21 @@ def outline(layout: Layout, how: Treatment, n_agents: int, rewarded: bool) -> Ou
     else:
         names = action_names(layout, how.frame)
         action = ActionSpec("continuous", len(names))
-    rate = (how.rate or layout.rate) if layout.rate else 0.0
+    names_seen = observation_names(layout, how.frame, n_seen)
+    if not names_seen:
+        raise InputError(
+            f"{layout.source}: with treatment.frame={how.frame} there is nothing to observe for {n_agents} agent(s). "
+            f"Name columns of places or features, or take frame=world."
+        )
     in_plane = how.frame == "world" and len(layout.parts) > 0 and len(layout.axes) > 1
     return Outline(
-        obs_names=observation_names(layout, how.frame, n_seen),
+        obs_names=names_seen,
         action=action,
         action_names=names,
         agents=layout.agents + tuple(f"agent {k}" for k in range(len(layout.agents), n_agents)),
         position=(0, 1) if in_plane else (),
         labels=_label_specs(layout, how, rewarded),
-        rate=rate,
+        rate=(how.rate or layout.rate) if layout.rate else 0.0,
         units=_units(layout, derived),
         frame=how.frame,
         derived=derived,
@@ -120,7 +125,7 @@ def episodes_of(
     heading = tuple(layout.parts.index(name) for name in how.heading)
     bodies = bodies_of(track, how.frame, (heading[0], heading[1]) if heading else None)
     steps, masked = _known(track, bodies, layout, how, n_agents, grid.rate)
-    episodes, left_out = _cut(steps, recording, layout, how, n_agents)
+    episodes, left_out = _cut(steps, track, recording, layout, how, n_agents)
     lines = cleaned.lines + describe_grid(recording, grid) + _filled(track, how) + masked + left_out
     return episodes, tuple(f"{recording.name} ({recording.file}): {line}" for line in lines)
 
@@ -141,11 +146,6 @@ def _check(layout: Layout, how: Treatment, n_agents: int) -> None:
     if how.frame == "egocentric" and len(layout.axes) < 2:
         raise InputError(f"treatment: frame=egocentric needs two axes; {layout.source} has {len(layout.axes)}.")
     _derived(layout, how)
-    if not observation_names(layout, how.frame, _n_seen(how, n_agents)):
-        raise InputError(
-            f"{layout.source}: with treatment.frame={how.frame} there is nothing to observe for {n_agents} agent(s). "
-            f"Name columns of places or features, or take frame=world."
-        )
     clash = {RETURN, RETURN_CLASS} & {label.name for label in layout.labels}
     if clash:
         raise InputError(f"{layout.source}: a label is named {min(clash)!r}, which is made from rewards; rename it.")
@@ -196,24 +196,32 @@ def _units(layout: Layout, derived: str) -> dict[str, str]:
 def _known(
     track: Track, bodies: Bodies, layout: Layout, how: Treatment, n_agents: int, rate: float
 ) -> tuple[Steps, tuple[str, ...]]:
-    """Observations and actions with their mask, and how many steps of agents that are there it leaves out, and why."""
+    """What is stored of each step, and how many steps of agents that are there it leaves out, and why."""
     obs, derived = observe(track, bodies, how.frame, _n_seen(how, n_agents)), _derived(layout, how)
     actions = track.actions
     if derived != "given":
         actions = derive(track.position, bodies, rate if derived == "velocity" else 1.0)
-    seen = np.isfinite(obs).all(-1)
-    acted = actions >= 0 if actions.ndim == 2 else np.isfinite(actions).all(-1)
-    mask = np.asarray(seen & acted)
-    ahead = np.ones_like(seen) if bodies.facing is None else np.isfinite(bodies.facing).all(-1)
+    placed = all_known(bodies.place)
+    ahead = np.ones_like(placed) if bodies.facing is None else all_known(bodies.facing)
+    seen = all_known(obs) & placed & ahead
+    mask = seen & (actions >= 0 if actions.ndim == 2 else all_known(actions))
+    steps = Steps(
+        obs=np.where(mask[..., None], obs, 0).astype(np.float32),
+        actions=np.where(mask, actions, 0).astype(np.int32)
+        if actions.ndim == 2
+        else np.where(mask[..., None], actions, 0).astype(np.float32),
+        mask=mask,
+        rewards=np.where(mask & np.isfinite(track.rewards), track.rewards, 0).astype(np.float32),
+    )
     there = track.present & ~mask
     reasons = {
-        "the heading is not known": there & ~ahead & np.isfinite(bodies.place).all(-1),
-        "the action is not known (no place at the next step)" if derived != "given" else "no action": there & seen,
+        "the heading is not known": there & placed & ~ahead,
+        "the action is not known" + " (no place at the next step)" * (derived != "given"): there & seen,
     }
     reasons["a value is missing"] = there & ~seen & ~reasons["the heading is not known"]
     said = ", ".join(f"{which.sum()} where {why}" for why, which in reasons.items() if which.any())
     lines = (f"{there.sum()} of {track.present.sum()} steps of agents that are there masked: {said}",) if said else ()
-    return Steps(track, obs, actions, mask), lines
+    return steps, lines
 
 
 def _filled(track: Track, how: Treatment) -> tuple[str, ...]:
@@ -222,48 +230,43 @@ def _filled(track: Track, how: Treatment) -> tuple[str, ...]:
 
 
 def _cut(
-    steps: Steps, recording: Recording, layout: Layout, how: Treatment, n_agents: int
+    steps: Steps, track: Track, recording: Recording, layout: Layout, how: Treatment, n_agents: int
 ) -> tuple[list[Episode], tuple[str, ...]]:
-    windows = spans(len(steps.mask), how.window, how.stride)
-    kept = [(a, b) for a, b in windows if steps.mask[a:b].any(1).sum() >= how.least]
+    windows, busy = spans(len(steps.mask), how.window, how.stride), np.asarray(steps.mask.any(1))
+    enough = [int(busy[a:b].sum()) >= how.least for a, b in windows]
     lines = []
-    if len(kept) < len(windows):
-        lost = [a for a, b in windows if (a, b) not in kept]
+    if not all(enough):
         lines.append(
-            f"{len(lost)} of {len(windows)} window(s) dropped, the first from step {lost[0]}: an agent is there in "
-            f"fewer than {how.least} steps"
+            f"{len(windows) - sum(enough)} of {len(windows)} window(s) dropped, the first from step "
+            f"{windows[enough.index(False)][0]}: an agent is there in fewer than {how.least} steps"
         )
     between = len(steps.mask) - sum(b - a for a, b in windows)
     if between > 0:
         lines.append(f"{between} of {len(steps.mask)} steps lie between the windows and are left out")
-    if np.isnan(steps.track.rewards).any():
-        lines.append(f"{np.isnan(steps.track.rewards).sum()} reward(s) are not known, nor is the return there")
-    return [_episode(steps, recording, layout, how, n_agents, a, b) for a, b in kept], tuple(lines)
+    unknown = np.isnan(track.rewards).sum()
+    if unknown:
+        lines.append(f"{unknown} reward(s) are not known, nor is the return there")
+    kept = [slice(*span) for span, one in zip(windows, enough, strict=True) if one]
+    return [_episode(steps, track, recording, layout, how, n_agents, here) for here in kept], tuple(lines)
 
 
 def _episode(
-    steps: Steps, recording: Recording, layout: Layout, how: Treatment, n_agents: int, first: int, after: int
+    steps: Steps, track: Track, recording: Recording, layout: Layout, how: Treatment, n_agents: int, here: slice
 ) -> Episode:
-    here, track = slice(first, after), steps.track
-    mask = steps.mask[here]
-    slots = slots_in(recording, layout, np.asarray(mask.any(0)), n_agents, how.seed if how.permute else None, first)
-
-    def placed(values: np.ndarray, dtype: type) -> np.ndarray:
-        shown = np.where(mask.reshape(*mask.shape, *[1] * (values.ndim - 2)), np.nan_to_num(values[here]), 0)
-        return put(shown.astype(dtype), slots, n_agents)
-
-    last = np.arange(first, after) == after - 1
-    ends = recording.terminated and after == len(steps.mask)
+    cut = Steps(*(field[here] for field in steps))
+    slots = slots_in(
+        recording, layout, np.asarray(cut.mask.any(0)), n_agents, how.seed if how.permute else None, here.start
+    )
+    last = np.zeros(len(cut.mask), bool)
+    last[-1] = True
+    ends = recording.terminated and here.stop == len(steps.mask)
     return Episode(
-        obs=placed(steps.obs, np.float32),
-        actions=placed(steps.actions, np.int32 if steps.actions.ndim == 2 else np.float32),
-        mask=put(mask, slots, n_agents),
-        rewards=placed(track.rewards, np.float32),
+        **{name: put(values, slots, n_agents) for name, values in cut._asdict().items()},
         terminated=last & ends,
         truncated=last & (not ends),
         labels={
             RETURN: np.asarray(track.team[here].sum(), np.float32),
-            **{label.name: label_of(label, recording, track, mask, slots, here, n_agents) for label in layout.labels},
+            **{one.name: label_of(one, recording, track, cut.mask, slots, here, n_agents) for one in layout.labels},
         },
-        t0=first,
+        t0=here.start,
     )

@@ -278,7 +278,6 @@ NO_PLACE = layout_of(parts=(), axes=(), features=("a",))
         (NO_PLACE, {}, 3, "has no places whose change could be an action"),
         (NO_PLACE, {"frame": "teammates"}, 3, "frame=teammates needs places"),
         (layout_of(axes=("x",)), {"frame": "egocentric"}, 3, "needs two axes; made up has 1"),
-        (layout_of(features=()), {"frame": "teammates"}, 1, "there is nothing to observe for 1 agent"),
         (TWO._replace(agents=("cat", "dog", "pig", "cow")), {}, 3, r"room for 3 agent\(s\), but need 4"),
         (TWO, {"return_within": "near"}, 3, r"return_within is 'near'.*those are \['site', 'phase'\]"),
         (layout_of(labels=(LabelColumn("team_return", "recording", "real"),)), {}, 3, "a label is named 'team_return'"),
@@ -291,6 +290,19 @@ def test_what_the_source_does_not_have_is_refused(layout: Layout, how: dict, n_a
     ):
         with pytest.raises(InputError, match=words):
             call()
+
+
+def test_an_agent_alone_with_nothing_to_observe():
+    layout = layout_of(features=())
+    with pytest.raises(InputError, match="frame=teammates there is nothing to observe for 1 agent"):
+        outline(layout, Treatment(frame="teammates"), 1, False)
+    # A recording of one among others of more has as many steps, however many agents the others have.
+    recording = walk(layout, n_agents=1)
+    recording.present[5] = False
+    alone, others = (episodes_of(recording, layout, Treatment(frame="egocentric"), n)[0] for n in (1, 3))
+    np.testing.assert_array_equal(alone[0].mask[:, 0], others[0].mask[:, 0])
+    # Not the first, the heading being unknown, nor the one before the gap, in it, or just after it, nor the last.
+    assert np.flatnonzero(alone[0].mask[:, 0]).tolist() == [1, 2, 3, 7, 8, 9, 10] and alone[0].obs.shape[2] == 0
 
 
 @pytest.mark.parametrize(
