@@ -23,7 +23,7 @@ class Grid(NamedTuple):
     def scoped(self, values: Shaped[np.ndarray, " R"], scope: str) -> Shaped[np.ndarray, "..."]:
         """A label in the shape of its scope."""
         if scope == "recording":
-            return values[0].reshape(())
+            return values[:1].reshape(())
         if scope == "frame":
             return values[np.unique(self.at[0], return_index=True)[1]]
         spread = self.spread(values)
