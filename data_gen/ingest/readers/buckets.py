@@ -1,5 +1,6 @@
 """Records of a table, episode after episode, whatever their order in the file and however many there are. R rows."""
 
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -34,8 +35,9 @@ def set_aside(
     that is removed at the end; together they are as large as the records.
     """
     bucket = bucket_of(sizes, dtype.itemsize)
-    with tempfile.TemporaryDirectory(dir=folder, prefix="rows-") as work:
-        files = [Path(work) / f"{number}.bin" for number in range(bucket[-1] + 1)]
+    work = Path(tempfile.mkdtemp(dir=folder, prefix="rows-"))
+    try:
+        files = [work / f"{number}.bin" for number in range(bucket[-1] + 1)]
         with ExitStack() as stack:
             streams = [stack.enter_context(file.open("wb")) for file in files]
             for chunk in chunks:
@@ -46,6 +48,8 @@ def set_aside(
             rows = np.fromfile(file, dtype)
             file.unlink()
             yield from _runs(rows[np.argsort(rows["episode"], kind="stable")])
+    finally:
+        shutil.rmtree(work)
 
 
 def bucket_of(sizes: Int64[np.ndarray, " E"], row_bytes: int) -> Int64[np.ndarray, " E"]:

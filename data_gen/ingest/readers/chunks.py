@@ -36,12 +36,13 @@ def open_source(path: Path) -> Source:
         raise InputError(f"{path} is neither CSV nor Parquet by its name; it must end in {', '.join(PARQUET + CSV)}.")
     if path.stat().st_size == 0:
         raise InputError(f"{path} is empty: it has 0 bytes. Export it again.")
+    delimiter = ""
     try:
         delimiter = "" if suffix in PARQUET else _delimiter(path)
-        schema = _parquet(path).schema_arrow if not delimiter else _csv(path, delimiter, {}).schema
-        names = list(schema.names)
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise InputError(_damaged(path, error)) from None
+        schema = _csv(path, delimiter, {}).schema if delimiter else _parquet(path).schema_arrow
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(_why(Source(path, delimiter, {}), {}, error)) from None
+    names = list(schema.names)
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"{path} has {names.count(name)} columns {name!r}; which one is meant? Rename one.")

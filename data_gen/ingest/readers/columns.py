@@ -43,11 +43,6 @@ class Columns:
     units: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self):
-        for name in ("position", "parts", "features", "actions", "labels", "categories", "numbers"):
-            value = getattr(self, name)
-            if isinstance(value, str):
-                raise InputError(f"columns.{name} is {value!r}; it is a list: 'columns.{name}=[{value}]'.")
-            setattr(self, name, [str(column) for column in value])
         _check_named(self)
         _check_once(self)
         _check_kinds(self)
@@ -123,7 +118,6 @@ def _check_kinds(columns: Columns) -> None:
 
 
 def _check_units(columns: Columns) -> None:
-    columns.rate = float(columns.rate)
     if not math.isfinite(columns.rate) or columns.rate < 0:
         raise InputError(f"columns.rate is {columns.rate}; it must be frames a second, or 0 where it is not known.")
     unit = columns.units.get("time", "s")

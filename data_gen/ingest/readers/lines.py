@@ -2,8 +2,7 @@
 
 import csv
 import re
-from collections.abc import Collection, Iterator, Mapping
-from typing import IO
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
@@ -14,7 +13,7 @@ TRUTH = re.compile(r"\s*([01]|true|false)\s*", re.IGNORECASE)
 EMPTY = frozenset(arrow_csv.ConvertOptions().null_values)
 
 
-def lines_of(stream: IO[str], delimiter: str, rows: Collection[int]) -> list[int]:
+def lines_of(stream: Iterable[str], delimiter: str, rows: Collection[int]) -> list[int]:
     """The line on which each of `rows` begins; row 0 follows the header."""
     found: dict[int, int] = {}
     for row, (line, _) in enumerate(_records(stream, delimiter), start=-1):
@@ -25,7 +24,7 @@ def lines_of(stream: IO[str], delimiter: str, rows: Collection[int]) -> list[int
     return [found[row] for row in rows]
 
 
-def first_wrong(stream: IO[str], delimiter: str, types: Mapping[str, pa.DataType]) -> str:
+def first_wrong(stream: Iterable[str], delimiter: str, types: Mapping[str, pa.DataType]) -> str:
     """What is wrong with the first line that has too many fields, too few, or a value that is not of its type."""
     try:
         records = _records(stream, delimiter)
@@ -56,7 +55,7 @@ def _not_of(kind: pa.DataType, value: str) -> str:
     return ""
 
 
-def _records(stream: IO[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _records(stream: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """The line on which each record begins, blank lines left out, and its fields."""
     reader, before = csv.reader(stream, delimiter=delimiter), 0
     for fields in reader:

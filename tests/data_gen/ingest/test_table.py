@@ -111,7 +111,14 @@ def check_equal(game: dict[str, np.ndarray], found: Recording) -> None:
     assert found.dropped == ()
 
 
-@settings(max_examples=15, deadline=None, derandomize=True, database=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=15,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(
     lengths=st.lists(st.integers(1, 9), min_size=3, max_size=5),
     n_agents=st.integers(2, 4),
@@ -139,3 +146,26 @@ def test_round_trip(tmp_path, monkeypatch, lengths, n_agents, missing, order, su
     assert reader.layout.features == ("speed", *(f"color={name}" for name in COLORS))
     assert [one.name for one in reader.recordings()] == [one.name for one in found]
     assert sorted(entry.name for entry in tmp_path.iterdir() if entry.name.startswith("rows-")) == []
+
+
+@pytest.mark.skipif(not REAL.exists(), reason=f"{REAL} is not here")
+def test_people_who_cook():
+    asked = dict(episode="episode", time="time", agent="agent", group="pair", position=["x", "y"], reward="team_reward")
+    seen = ["facing_x", "facing_y", "holding"]
+    reader = TableReader(REAL, Columns(**asked, features=seen, actions=["action"], labels=["layout"], rate=6.67))
+    found, table = list(reader.recordings()), pd.read_parquet(REAL)
+    assert reader.layout.labels[0][1:3] == ("recording", "class") and reader.layout.action == ("discrete", 6)
+    assert len(found) == 76 and {len(one.time) for one in found} == set(table.groupby("episode").time.nunique())
+    assert len({one.group for one in found}) == 21
+    for one in found[::25]:
+        rows = table[table.episode == int(one.name)].set_index(["time", "agent"])
+        assert one.group == str(rows.pair.iloc[0]) and one.present.all() and one.dropped == ()
+        assert reader.layout.labels[0].classes[one.labels["layout"]] == rows.layout.iloc[0]
+        for n, agent in enumerate(one.agents):
+            own = rows.xs(int(agent), level="agent").sort_index()
+            np.testing.assert_allclose(one.time, own.index / 6.67, atol=1e-12)
+            np.testing.assert_array_equal(one.position[:, n, 0], own[["x", "y"]])
+            np.testing.assert_array_equal(one.rewards[:, n], own.team_reward)
+            held = np.array([name.removeprefix("holding=") for name in reader.layout.features[2:]])
+            np.testing.assert_array_equal(held[one.features[:, n, 2:].argmax(1)], own.holding.astype(str))
+            np.testing.assert_array_equal(np.array(reader.layout.action_names)[one.actions[:, n]], own.action)
