@@ -91,14 +91,15 @@ def is_time_stamp(kind: pa.DataType) -> bool:
     return pa.types.is_timestamp(kind) or pa.types.is_duration(kind)
 
 
-def _parquet(path: Path) -> parquet.ParquetFile:
-    # Buffered, so that a row group is never in memory as a whole.
-    return parquet.ParquetFile(path, buffer_size=2**20, pre_buffer=False)
+def _parquet(path: Path, names: Sequence[str] = ()) -> parquet.ParquetFile:
+    # Buffered, so that a row group is never in memory as a whole; text stays coded, as it mostly lies in the file.
+    return parquet.ParquetFile(path, buffer_size=2**20, pre_buffer=False, read_dictionary=list(names))
 
 
-def _stored(path: Path, names: Sequence[str] | Mapping[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
-    with _parquet(path) as file:
-        yield from (batch.select(list(names)) for batch in file.iter_batches(CHUNK_ROWS, columns=list(names)))
+def _stored(path: Path, types: Mapping[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
+    text = [name for name, kind in types.items() if pa.types.is_dictionary(kind)]
+    with _parquet(path, text) as file:
+        yield from (batch.select(list(types)) for batch in file.iter_batches(CHUNK_ROWS, columns=list(types)))
 
 
 def _csv(path: Path, delimiter: str, types: Mapping[str, pa.DataType]) -> csv.CSVStreamingReader:

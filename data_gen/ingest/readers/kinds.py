@@ -9,6 +9,8 @@ from data_gen.ingest.readers.columns import Columns, asked
 from data_gen.ingest.readers.lines import NUMBER, WHOLE
 from data_gen.trajectory import InputError
 
+TEXT = pa.dictionary(pa.int32(), pa.string())
+
 
 def class_columns(source: Source, columns: Columns) -> tuple[str, ...]:
     """Features that are text; labels and a single action that are text, truth values or whole numbers; `categories`.
@@ -66,10 +68,10 @@ def _found(source: Source, name: str) -> pa.DataType:
 def _type_of(
     kind: pa.DataType, name: str, columns: Columns, names: tuple[str, ...], classes: tuple[str, ...]
 ) -> pa.DataType:
-    if name in names or name in columns.categories:
-        return pa.string()
-    if name in classes:
-        return kind if pa.types.is_integer(kind) or pa.types.is_boolean(kind) else pa.string()
+    if name in classes and name not in columns.categories and not is_text(kind):
+        return kind
+    if name in names or name in classes:
+        return TEXT
     # A column that looked whole or empty in the first chunk may hold any number later.
     return kind if pa.types.is_boolean(kind) or is_time_stamp(kind) else pa.float64()
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from jaxtyping import Int, Int64
+from jaxtyping import Int, Int64, Shaped
 
 from data_gen.ingest.readers.chunks import Source, place, read_chunks
 from data_gen.ingest.readers.columns import Columns
@@ -23,7 +23,7 @@ class Survey(NamedTuple):
     """What is known after one pass. `together`: the rows of each episode are not interrupted by another's.
 
     Episodes are numbered in the order of their first row; agents and classes are in order. `scopes` has labels that
-    are one value a recording, or one an agent; the others belong to frames.
+    are one value a recording, or one an agent; the others belong to frames, to be seen only where rows are in order.
     """
 
     rows: int
@@ -60,6 +60,29 @@ def add(constants: Constants, keys: Int[np.ndarray, " R"], values: Int[np.ndarra
         constants.values.clear()
 
 
+class Neighbours(NamedTuple):
+    """The last row of the chunk before, labels that differ within a frame, and whether a row was out of order."""
+
+    last: dict[str, np.ndarray]
+    vary: set[str]
+    unsorted: list[bool]
+
+
+def compare(order: Neighbours, columns: Mapping[str, Shaped[np.ndarray, " R"]]) -> None:
+    """Compare each row with the one before: `columns` has "episode", "time" and labels.
+
+    Where each episode's rows are together and none is out of order, the rows of a frame are neighbours.
+    """
+    joined = {name: np.concatenate([order.last.get(name, own[:0]), own]) for name, own in columns.items()}
+    order.last.update({name: own[-1:] for name, own in columns.items()})
+    episode, time = joined.pop("episode"), joined.pop("time")
+    within = episode[1:] == episode[:-1]
+    if (within & ~(time[1:] >= time[:-1])).any():
+        order.unsorted.append(True)
+    frame = within & (time[1:] == time[:-1])
+    order.vary.update(name for name, value in joined.items() if ((value[1:] != value[:-1]) & frame).any())
+
+
 class _Pass(NamedTuple):
     """What the first pass gathers. Labels are compared within each episode, and each agent of an episode."""
 
@@ -69,6 +92,7 @@ class _Pass(NamedTuple):
     groups: Constants
     by_episode: dict[str, Constants]
     by_agent: dict[str, Constants]
+    order: Neighbours
 
 
 def survey(source: Source, columns: Columns, types: Mapping[str, pa.DataType], classes: tuple[str, ...]) -> Survey:
@@ -78,7 +102,7 @@ def survey(source: Source, columns: Columns, types: Mapping[str, pa.DataType], c
     many classes or text among numbers.
     """
     keys = [name for name in (columns.episode, columns.agent, columns.group) if name]
-    wanted = list(dict.fromkeys([*keys, *classes, *columns.labels])) or [columns.time]
+    wanted = list(dict.fromkeys([columns.time, *keys, *classes, *columns.labels]))
     found = _Pass(
         names={name: Names({}, []) for name in [*keys, *classes]},
         sizes=[],
@@ -86,17 +110,17 @@ def survey(source: Source, columns: Columns, types: Mapping[str, pa.DataType], c
         groups=Constants({}, []),
         by_episode={name: Constants({}, []) for name in columns.labels},
         by_agent={name: Constants({}, []) for name in columns.labels},
+        order=Neighbours({}, set(), []),
     )
-    last = -1
     for first, chunk in read_chunks(source, {name: types[name] for name in wanted}):
-        last = _take(source, columns, found, first, chunk, last)
+        _take(source, columns, found, first, chunk)
     if not found.sizes:
         raise InputError(f"{source.path} has a header but no rows, so there is no episode in it. Export it again.")
     return _result(source, columns, found, classes)
 
 
-def _take(source: Source, columns: Columns, found: _Pass, first: int, chunk: pa.RecordBatch, last: int) -> int:
-    """Gather what a chunk says; the last row's episode."""
+def _take(source: Source, columns: Columns, found: _Pass, first: int, chunk: pa.RecordBatch) -> None:
+    """Gather what a chunk says."""
     coded = {name: encode(names, chunk.column(name), first) for name, names in found.names.items()}
     for name in (columns.episode, columns.agent, columns.group):
         if name:
@@ -107,7 +131,7 @@ def _take(source: Source, columns: Columns, found: _Pass, first: int, chunk: pa.
     nothing = np.zeros(chunk.num_rows, np.int32)
     episode, agent = coded.get(columns.episode, nothing), coded.get(columns.agent, nothing)
     found.sizes.append(np.bincount(episode))
-    found.runs.append(int((np.diff(episode, prepend=last) != 0).sum()))
+    found.runs.append(int((np.diff(episode, prepend=found.order.last.get("episode", [-1])) != 0).sum()))
     if columns.group:
         add(found.groups, episode, coded[columns.group], first)
         if found.groups.broken:
@@ -116,11 +140,15 @@ def _take(source: Source, columns: Columns, found: _Pass, first: int, chunk: pa.
                 f"{place(source, *found.groups.broken[0])}. A group is what the data are split by: an episode has one."
             )
     pair = episode.astype(np.int64) << 32 | agent
-    for name in columns.labels:
-        values = coded[name] if name in coded else _bits(numbers(source, name, chunk.column(name), first))
+    labels = {
+        name: coded[name] if name in coded else _bits(numbers(source, name, chunk.column(name), first))
+        for name in columns.labels
+    }
+    for name, values in labels.items():
         add(found.by_episode[name], episode, values, first)
         add(found.by_agent[name], pair, values, first)
-    return int(episode[-1])
+    time = numbers(source, columns.time, chunk.column(columns.time), first)
+    compare(found.order, {**labels, "episode": episode, "time": time})
 
 
 def _result(source: Source, columns: Columns, found: _Pass, classes: tuple[str, ...]) -> Survey:
@@ -138,17 +166,20 @@ def _result(source: Source, columns: Columns, found: _Pass, classes: tuple[str, 
         groups = tuple(names[found.groups.values[number][0]] for number in range(len(episodes)))
     else:
         groups = episodes
+    together = sum(found.runs) == len(episodes)
     scopes = {}
     for name in columns.labels:
         if not found.by_episode[name].broken:
             scopes[name] = "recording"
         elif not found.by_agent[name].broken:
             scopes[name] = "agent"
+        elif together and not found.order.unsorted:
+            scopes[name] = "frame and agent" if name in found.order.vary else "frame"
     return Survey(
         rows=int(sizes.sum()),
         episodes=episodes,
         sizes=sizes,
-        together=sum(found.runs) == len(episodes),
+        together=together,
         agents=in_order(found.names[columns.agent]) if columns.agent else ("agent",),
         groups=groups,
         classes={name: in_order(found.names[name]) for name in classes},

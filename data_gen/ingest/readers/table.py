@@ -26,8 +26,8 @@ BODY = "body"
 class TableReader:
     """A CSV or Parquet file, read in chunks: of what is larger than memory it holds one recording, or one bucket.
 
-    Opening reads the columns of names once, for episodes, agents and classes; where labels belong to frames, or the
-    rate is to be measured, all columns. Rows may be in any order; where episodes are mixed they are sorted on disk,
+    Opening reads the columns of names once, for episodes, agents and classes; where labels belong to frames and rows
+    are not in order, all columns once more. Rows may be in any order; where episodes are mixed they are sorted on disk,
     in `folder`. Rows of an episode are sorted by time and agent. Rows that repeat another one are left out and counted
     in `dropped`. Raises InputError, with file and row, for what the columns cannot be.
     """

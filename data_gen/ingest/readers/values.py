@@ -25,19 +25,22 @@ def encode(names: Names, column: pa.Array, first: int) -> Int32[np.ndarray, " R"
     """The number of each value, -1 where it is empty; `names` gains those that are new. `first` is the chunk's row."""
     coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     index = coded.indices.cast(pa.int32()).fill_null(-1).to_numpy(zero_copy_only=False)
-    values = coded.dictionary.to_pylist()
-    # Backwards, so that the first row of each value is what stays. The last place is for -1.
+    values = [name_of(value) for value in coded.dictionary.to_pylist()]
+    if any(name is not None and name not in names.codes for name in values):
+        _add(names, values, index, first)
+    # The last place is for -1.
+    return np.array([-1 if name is None else names.codes.get(name, -1) for name in [*values, None]], np.int32)[index]
+
+
+def _add(names: Names, values: list[str | None], index: Int32[np.ndarray, " R"], first: int) -> None:
+    """Number the values that are new and that a row has, in the order of their first rows."""
     at = np.full(len(values) + 1, -1)
-    at[index[::-1]] = np.arange(len(index))[::-1]
-    number = np.full(len(values) + 1, -1, np.int32)
+    at[index[::-1]] = np.arange(len(index))[::-1]  # backwards, so that the first row is what stays
     for k in np.argsort(at[:-1], kind="stable"):
-        name = None if at[k] < 0 else name_of(values[k])
-        if name is not None:
-            if name not in names.codes:
-                names.codes[name] = len(names.codes)
-                names.rows.append(first + int(at[k]))
-            number[k] = names.codes[name]
-    return number[index]
+        name = values[k]
+        if at[k] >= 0 and name is not None and name not in names.codes:
+            names.codes[name] = len(names.codes)
+            names.rows.append(first + int(at[k]))
 
 
 def name_of(value: object) -> str | None:
