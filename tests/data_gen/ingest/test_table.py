@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from data_gen.ingest.readers import buckets, chunks
 from data_gen.ingest.readers.columns import Columns
 from data_gen.ingest.readers.table import TableReader
-from data_gen.ingest.recording import Recording
+from data_gen.ingest.recording import LabelColumn, Recording
 
 REAL = Path("/work/shared/data/overcooked_humans.parquet")
 COLORS, MOVES = ("blue", "green", "red"), ("left", "right")
@@ -89,6 +89,31 @@ def read(path: Path, **changes) -> dict[str, Recording]:
     return {found.name: found for found in TableReader(path, columns(**changes)).recordings()}
 
 
+def scope_of(table: pd.DataFrame, name: str) -> str:
+    """The widest thing that a label is one value of, by pandas."""
+    for scope, keys in (("recording", ["game"]), ("agent", ["game", "who"]), ("frame", ["game", "frame"])):
+        if (table.groupby(keys)[name].nunique(dropna=False) == 1).all():
+            return scope
+    return "frame and agent"
+
+
+def check_labels(game: dict[str, np.ndarray], found: Recording, labels: tuple[LabelColumn, ...]) -> None:
+    who, names = np.flatnonzero(game["present"].any(0)), {"map": ["city", "wood"], "busy": ["false", "true"]}
+    for label in labels:
+        value, want = found.labels[label.name], game[label.name][:, who]
+        axes = {"recording": (0, 1), "agent": (0,), "frame": (1,), "frame and agent": ()}[label.scope]
+        assert value.shape == tuple(size for axis, size in enumerate(want.shape) if axis not in axes)
+        cells = np.broadcast_to(np.expand_dims(value, axes), want.shape)
+        here = found.present
+        if label.kind == "class":
+            known = names.get(label.name, [str(k) for k in range(3)])
+            assert [label.classes[k] for k in cells[here]] == [known[k] for k in want[here]]
+        else:
+            np.testing.assert_array_equal(cells[here], want[here])
+        if label.scope == "frame and agent":
+            assert (cells[~here] == -1).all()
+
+
 def check_equal(game: dict[str, np.ndarray], found: Recording) -> None:
     """Compare with the arrays cell by cell; agents that never came are not in the recording."""
     who = np.flatnonzero(game["present"].any(0))
@@ -106,8 +131,6 @@ def check_equal(game: dict[str, np.ndarray], found: Recording) -> None:
         np.testing.assert_array_equal(found.features[..., 1 + number], want)
     np.testing.assert_array_equal(found.actions, np.where(present, here["move"], -1))
     np.testing.assert_array_equal(found.rewards, np.where(present, here["gain"], 0))
-    np.testing.assert_array_equal(found.labels["busy"], np.where(present, here["busy"], -1))
-    assert found.labels["map"] == game["map"][0, 0] and found.labels["wind"] == game["wind"][0, 0]
     assert found.dropped == ()
 
 
@@ -142,7 +165,9 @@ def test_round_trip(tmp_path, monkeypatch, lengths, n_agents, missing, order, su
     for one in found:
         number = int(one.name[1:])
         check_equal(truth.games[number], one)
+        check_labels(truth.games[number], one, reader.layout.labels)
         assert one.group == f"c{number // 2}" and one.file == str(path) and not one.terminated
+    assert [label.scope for label in reader.layout.labels] == [scope_of(table, name) for name in COLUMNS["labels"]]
     assert reader.layout.features == ("speed", *(f"color={name}" for name in COLORS))
     assert [one.name for one in reader.recordings()] == [one.name for one in found]
     assert sorted(entry.name for entry in tmp_path.iterdir() if entry.name.startswith("rows-")) == []
