@@ -94,8 +94,8 @@ class CalMS21Reader:
         for annotator, sequences in found.items():
             for name, value in sequences.items():
                 where = f"{file}, {name}"
-                if not isinstance(value, dict):
-                    raise InputError(f"{where} is {type(value).__name__} and not a dictionary with keypoints.")
+                if not isinstance(value, dict) or not isinstance(name, str) or not isinstance(annotator, str):
+                    raise InputError(f"{where}: this is no dictionary with keypoints under the names of its sequence.")
                 yield Outlined(file, annotator, name, None, _vocabulary(value, value.get("metadata"), where))
 
     def _recording(self, name: str, outlined: Outlined, value: Mapping[str, Any]) -> Recording:
@@ -159,7 +159,7 @@ def _vocabulary(keys: Collection[str], metadata: Any, where: str) -> tuple[str, 
     vocabulary = metadata.get("vocab") if isinstance(metadata, dict) else None
     if not isinstance(vocabulary, dict):
         raise InputError(f"{where} has annotations but no metadata.vocab, which says what their numbers mean.")
-    if sorted(vocabulary.values(), key=str) != list(range(len(vocabulary))):
+    if sorted(vocabulary.values(), key=str) != sorted(range(len(vocabulary)), key=str):
         raise InputError(f"{where}: metadata.vocab is {vocabulary}; it must number its names from 0 on.")
     return tuple(sorted(vocabulary, key=lambda name: vocabulary[name]))
 

@@ -1,6 +1,7 @@
 """DeepLabCut's tables of poses, .csv and .h5: columns (scorer, [individuals,] bodyparts, coords), one row a frame.
 
-Coords are x, y (and z after triangulation) and likelihood. Letters: T frames, N animals, P body parts, D axes, C columns.
+Coords are x, y (and z after triangulation) and likelihood.
+Letters: T frames, N animals, P body parts, D axes, C columns.
 """
 
 from collections.abc import Iterator, Sequence

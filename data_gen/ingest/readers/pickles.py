@@ -1,8 +1,9 @@
 """Pickles of plain data, read without running what is in them."""
 
+import io
 import pickle
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +38,7 @@ def _latin(text: str, encoding: str) -> bytes:
     return text.encode("latin1")
 
 
-def load_plain(stream: IO[bytes], where: str) -> Any:
+def load_plain(stream: io.BufferedIOBase, where: str) -> Any:
     """What a pickle of plain data holds. Raises InputError where it is damaged, or holds anything else."""
     try:
         return PlainUnpickler(stream).load()
