@@ -24,7 +24,9 @@ def dataset(group: h5py.Group, name: str, file: Path) -> h5py.Dataset:
     """The data set of that name; InputError where the file lacks it."""
     found = group.get(name)
     if not isinstance(found, h5py.Dataset):
-        raise InputError(f"{file} lacks {name}, and has {', '.join(group) or 'nothing'}. Is it of another format?")
+        raise InputError(
+            f"{file} lacks {name}, and has {', '.join(map(str, group)) or 'nothing'}. Is it of another format?"
+        )
     return found
 
 

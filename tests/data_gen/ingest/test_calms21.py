@@ -26,7 +26,9 @@ def test_sequences_come_back(tmp_path: Path, kind: str) -> None:
         content = {name: value | {key: np.array(value[key]) for key in arrays} for name, value in sequences.items()}
         np.save(tmp_path / "train.npy", np.array({"annotator-id_0": content}, dtype=object), allow_pickle=True)
     reader = CalMS21Reader(tmp_path, CalMS21(allow_pickle=kind == "npy"))
-    assert reader.layout.agents == ("resident", "intruder") and reader.layout.parts == PARTS and reader.layout.rate == 30
+    assert (
+        reader.layout.agents == ("resident", "intruder") and reader.layout.parts == PARTS and reader.layout.rate == 30
+    )
     assert reader.layout.labels == (LabelColumn("behavior", "frame", "class", tuple(VOCABULARY)),)
     for _ in range(2):
         one, two = reader.recordings()

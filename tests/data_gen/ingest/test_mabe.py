@@ -39,7 +39,9 @@ def test_zero_is_missing_or_a_place_as_the_user_says(tmp_path: Path) -> None:
     mice[4, 2, 1] = 0
     mice[0, 0, 0, 0] = 0  # one axis of 0 is a place
     write_mabe(tmp_path / "mice.npy", {"AB12": {"keypoints": mice}})
-    with pytest.raises(InputError, match="AB12: 1 points lie exactly at 0, the first of them part 1 of animal 2 at frame 4"):
+    with pytest.raises(
+        InputError, match="AB12: 1 points lie exactly at 0, the first of them part 1 of animal 2 at frame 4"
+    ):
         only(MABeReader(tmp_path, PLAIN))
     found = only(MABeReader(tmp_path, MABe(allow_pickle=True, missing="nan")))
     np.testing.assert_array_equal(found.position, mice.astype(np.float32))
