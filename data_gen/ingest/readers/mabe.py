@@ -1,8 +1,8 @@
 """MABe's dictionaries: .npy with a pickled {"sequences": {id: {"keypoints" [, "annotations"]}} [, "vocabulary"]}.
 
 Mice of 2022 are (1800, 3, 12, 2) at 30 Hz with 0 for a missing point, flies (4500, 11, 24, 2) at 150 Hz with NaN
-(Sun et al., MABe22). Annotations are (T,) classes, or (tasks, T) values with a name each in the
-vocabulary. A pickle is read whole, so that memory has to hold a file. Letters: T frames, N animals, P body parts, D axes, K tasks.
+(Sun et al., MABe22). Annotations are (T,) classes, or (tasks, T) values with a name each in the vocabulary. A pickle is
+read whole, so that memory has to hold a file. Letters: T frames, N animals, P body parts, D axes, K tasks.
 """
 
 from collections.abc import Iterator, Mapping

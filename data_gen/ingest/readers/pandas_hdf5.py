@@ -32,8 +32,8 @@ def find_table(found: h5py.File, file: Path) -> Blocks:
     groups = [group for group in found.values() if isinstance(group, h5py.Group) and "pandas_type" in group.attrs]
     if len(groups) != 1:
         raise InputError(
-            f"{file} holds {len(groups)} tables of pandas ({', '.join(map(str, found)) or 'nothing'}); it must hold one, as "
-            f"DeepLabCut writes it."
+            f"{file} holds {len(groups)} tables of pandas ({', '.join(map(str, found)) or 'nothing'}); DeepLabCut "
+            f"writes one. Name a file that it wrote for a video."
         )
     return _table_layout(groups[0], file) if "table" in groups[0] else _fixed_layout(groups[0], file)
 

@@ -37,7 +37,7 @@ class PlainArray(np.ndarray):
 
     def __setstate__(self, state: tuple) -> None:
         version, shape, kind, by_columns, values = state
-        super().__setstate__((version, shape, kind.real, bool(by_columns), values))
+        super().__setstate__((version, shape, kind.real, by_columns, values))
 
 
 def _empty(*_: Any) -> PlainArray:

@@ -61,7 +61,7 @@ def write_sleap(
     nodes: Sequence[str] = ("nose", "mid", "tail"),
     dims: Sequence[str] = ("track", "xy", "node", "frame"),
 ) -> None:
-    """As sleap-io's analysis writer does (checked once against its files): `dims` is the order of the axes of tracks."""
+    """As sleap-io does (compared once with its own files); `dims` is the order of the axes of tracks."""
     wanted = ("frame", "track", "node", "xy")
     with h5py.File(file, "w") as found:
         places = found.create_dataset(
