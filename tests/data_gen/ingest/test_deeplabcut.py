@@ -64,7 +64,7 @@ def test_any_table_comes_back(tmp_path: Path, length: int, animals: int, missing
 
 def test_unlikely_points_are_missing(tmp_path: Path) -> None:
     likelihood = SURE.copy()
-    likelihood[3, 1, 2] = 0.4
+    likelihood[3, 1, 2], likelihood[0, 0, 0] = 0.4, 0.5
     write_deeplabcut(tmp_path / "video.csv", planted(), likelihood, individuals=("ann", "bob"))
     found = only(DeepLabCutReader(tmp_path / "video.csv", Scored(least_likelihood=0.5)))
     assert np.isnan(found.position[3, 1, 2]).all() and np.isnan(found.position).sum() == 2
@@ -80,6 +80,23 @@ def test_parts_of_nobody_and_parts_never_seen_are_told(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.position, position[:, :2].astype(np.float32))
     assert found.agents == ("ann", "bob") and found.present.all()
     assert [line.split(" ")[0] for line in found.dropped] == ["the", "mid"] and "ann" in found.dropped[1]
+
+
+@pytest.mark.parametrize("file", ["video.csv", "video.h5"])
+def test_a_part_that_an_animal_does_not_have_is_missing(tmp_path: Path, file: str) -> None:
+    table = write_deeplabcut(tmp_path / file, planted(), SURE, individuals=("ann", "bob"))
+    table = table[[column for column in table.columns if column[1:3] != ("ann", "mid")]]
+    if file.endswith("csv"):
+        table.to_csv(tmp_path / file)
+    else:
+        table.to_hdf(tmp_path / file, key="tracks", format="table", mode="w")
+    reader = DeepLabCutReader(tmp_path / file, Scored(least_likelihood=0.5))
+    position = planted()
+    position[:, 0, 1] = np.nan
+    found = only(reader)
+    order = [reader.layout.parts.index(part) for part in ("nose", "mid", "tail")]
+    np.testing.assert_array_equal(found.position[:, :, order], position.astype(np.float32))
+    assert found.dropped == ("mid of ann was never measured and stays missing",)
 
 
 def test_frames_keep_their_numbers(tmp_path: Path) -> None:

@@ -58,6 +58,7 @@ def test_columns_are_found_by_name(tmp_path: Path) -> None:
 def test_estimates(tmp_path: Path, estimates: str) -> None:
     place, probability = planted_places(), np.full((7, 3), 0.97)
     probability[2, 0], probability[4, 1], probability[5, 2] = -1, -2, -1
+    probability[0, 0] = 0  # improbable, and measured
     place[5, 2] = np.nan  # no place: nothing was estimated
     (tmp_path / "t.txt").write_text(idtracker_text(place, probability))
     found = only(IdTrackerReader(tmp_path / "t.txt", IdTracker(rate=2.0, estimates=estimates)))
