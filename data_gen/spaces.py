@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float32, Int, Int32
+from jaxtyping import Float32, Int32
 
-from data_gen.trajectory import ActionSpec, InputError
+from data_gen.trajectory import InputError
 
 BOX, CHOICE, DICT, TUPLE = "Box", "Discrete", "Dict", "Tuple"
 KINDS = ("Box", "Discrete", "MultiDiscrete", "MultiBinary", "Dict", "Tuple")
@@ -161,48 +161,16 @@ def _numbers(value: Any, where: str) -> np.ndarray:
     return found
 
 
-def action_spec(spaces: Mapping[str, Space], where: str) -> ActionSpec:
-    """The actions of all agents: choices among the most that one has, or the columns of all of them, by name.
-
-    Raises InputError where some agents choose and others do not, or where a choice is one of several at once.
-    """
-    kinds = {agent: _kind_of_action(space, f"{where} of {agent}") for agent, space in spaces.items()}
-    if len(set(kinds.values())) > 1:
-        raise InputError(f"{where}: actions must be discrete for all agents or for none; they are {kinds}.")
-    if "discrete" in kinds.values():
-        return ActionSpec("discrete", max(space.choices for space in spaces.values()))
-    return ActionSpec("continuous", len(union(spaces)))
-
-
-def _kind_of_action(space: Space, where: str) -> str:
-    if space.kind == CHOICE:
-        return "discrete"
-    if any(one.kind == CHOICE for one in _tree(space)):
+def is_one_choice(space: Space, where: str) -> bool:
+    """True of a Discrete, False of a space without any. Raises InputError where a choice is a part of something."""
+    if space.kind != CHOICE and any(one.kind == CHOICE for one in _tree(space)):
         raise InputError(
             f"{where} is several choices at once. Number the combinations, so that an action is one Discrete choice."
         )
-    return "continuous"
+    return space.kind == CHOICE
 
 
 def _tree(space: Space) -> Iterator[Space]:
     yield space
     for part in space.parts.values():
         yield from _tree(part)
-
-
-def union(spaces: Mapping[str, Space]) -> tuple[str, ...]:
-    """The column names of all agents in the order of their first use; agents share columns that are named alike.
-
-    Raises InputError where two columns of one agent have one name.
-    """
-    for agent, space in spaces.items():
-        names = column_names(space)
-        if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise InputError(f"{agent}: two parts of its space are both named {twice[0]!r}. Rename a key of the space.")
-    return tuple(dict.fromkeys(name for space in spaces.values() for name in column_names(space)))
-
-
-def places(spaces: Mapping[str, Space]) -> dict[str, Int[np.ndarray, " _"]]:
-    """Where in `union` the columns of each agent are."""
-    order = {name: k for k, name in enumerate(union(spaces))}
-    return {agent: np.array([order[name] for name in column_names(space)], np.int64) for agent, space in spaces.items()}
