@@ -39,10 +39,11 @@ def space_of(found: Any, where: str) -> Space:
     if kind in ("Box", "MultiBinary"):
         return Space(BOX, shape=tuple(int(size) for size in found.shape))
     if kind == "Discrete":
-        return Space(CHOICE, choices=int(found.n), start=int(vars(found).get("start", 0)))
+        return Space(CHOICE, choices=int(found.n), start=int(getattr(found, "start", 0)))  # JaxMARL has none
     if kind == "MultiDiscrete":
-        own = vars(found)  # JaxMARL calls it num_categories
-        return _several(np.asarray(own.get("nvec", own.get("num_categories"))), np.asarray(own.get("start", 0)), where)
+        sizes = getattr(found, "nvec", None)
+        sizes = found.num_categories if sizes is None else sizes  # as JaxMARL calls it
+        return _several(np.asarray(sizes), np.asarray(getattr(found, "start", 0)), where)
     raise InputError(_refused(kind, where))
 
 
@@ -148,7 +149,7 @@ def choice(space: Space, value: Any, lead: tuple[int, ...], where: str) -> Int32
             f"{where} is {found[place]}{f' at {list(place)}' if place else ''}; by its space it is one of "
             f"{space.start}..{space.start + space.choices - 1}."
         )
-    return numbers.astype(np.int32)
+    return np.asarray(numbers, np.int32)
 
 
 def _numbers(value: Any, where: str) -> np.ndarray:

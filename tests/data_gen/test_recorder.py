@@ -331,7 +331,7 @@ def no_reward(t, observations, rewards):
 
 def crash(t, observations, rewards):
     if t == 2:
-        raise ZeroDivisionError
+        raise ZeroDivisionError("in the environment")
 
 
 SPOILED = {
@@ -341,7 +341,7 @@ SPOILED = {
     odd_mood: "step 1, wolf: the observation.mood is 0; by its space it is one of 1..3",
     nan_reward: "step 0, cub: the reward is nan",
     no_reward: "step 0, cub: there is no reward",
-    crash: "",
+    crash: "in the environment",
 }
 
 
