@@ -45,7 +45,7 @@ def write_group(path: Path, arrays: Arrays, attrs: dict[str, Any], replace: bool
     text = _to_json(attrs, path)
     path.parent.mkdir(parents=True, exist_ok=True)
     clear_leftovers(path)
-    work = _temporary(path)
+    work = temporary(path)
     try:
         work.mkdir()
         _write_arrays(work / "arrays.zarr", arrays, json.loads(text))
@@ -117,7 +117,8 @@ def clear_leftovers(path: Path) -> None:
             shutil.rmtree(left, ignore_errors=True)
 
 
-def _temporary(path: Path) -> Path:
+def temporary(path: Path) -> Path:
+    """A name beside `path` for what is not whole yet; `clear_leftovers` removes what a killed process left there."""
     return path.parent / f".{path.name}.{socket.gethostname()}.{os.getpid()}.{uuid.uuid4().hex[:8]}.tmp"
 
 
@@ -263,7 +264,7 @@ def _sync(entry: Path) -> None:
 
 
 def _put_in_place(work: Path, path: Path, replace: bool) -> None:
-    old = _temporary(path)
+    old = temporary(path)
     if replace and path.exists():
         path.rename(old)
     try:
