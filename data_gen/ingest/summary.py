@@ -49,7 +49,7 @@ def _number(value: Any) -> float | int | None:
     return int(value) if value.is_integer() and abs(value) < 2**53 else float(f"{value:.6g}")
 
 
-def _share(part: Any, whole: Any) -> float | None:
+def _share(part: Any, whole: Any) -> float | int | None:
     return _number(part / whole) if whole else None
 
 

@@ -51,7 +51,7 @@ def table_of(summary: dict[str, Any]) -> list[str]:
         rows.append(["(not there)", "", "", "", "", "", *(_absent(share) for share in there[: len(shown)])])
     lines = aligned([head, *rows]) if rows else []
     more = len(names) - len(shown)
-    return [*lines, *([f"and {more} more agents; --summary=json has them"] if shown and more else [])]
+    return [*lines, *([f"and {more} more agents; summary=json has them"] if shown and more else [])]
 
 
 def aligned(rows: list[list[str]]) -> list[str]:
@@ -103,7 +103,7 @@ def _label(label: dict[str, Any]) -> str:
         said = ", ".join(f"{name} {count:,}" for name, count in label["classes"].items())
     else:
         said = f"{_number(label['low'])} to {_number(label['high'])}"
-    return f"{label['name']} (of a {label['scope']}): {said}{unknown}"
+    return f"{label['name']} (by {label['scope']}): {said}{unknown}"
 
 
 def _copies(copies: dict[str, Any]) -> str:
@@ -130,9 +130,9 @@ def _number(value: float | int | None) -> str:
     return "?" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
 
 
-def _percent(share: float | None) -> str:
+def _percent(share: float | int | None) -> str:
     return "-" if share is None else "0 %" if share == 0 else f"{share:.1%}".replace("%", " %")
 
 
-def _absent(share: float | None) -> str:
+def _absent(share: float | int | None) -> str:
     return _percent(None if share is None else 1 - share)
