@@ -166,7 +166,7 @@ def write(
         if index not in there:
             write_shard(root, index, plan.n_shards, shard_of(rows, lines, plan), provenance)
 
-    row, done = 0, 0
+    row, done, number = 0, 0, -1
     for number, recording in enumerate(reader.recordings()):
         _check_expected(number, recording, plan)
         home, end = plan.shard_of(row), row + int(plan.episodes[number])
@@ -180,6 +180,11 @@ def write(
             done += 1
         row = end
         tell((number + 1) / len(plan.episodes), f"shard {done + 1} of {plan.n_shards}")
+    if number + 1 != len(plan.episodes):
+        raise InputError(
+            f"{reader.layout.source}: there are {number + 1} recording(s) now, instead of {len(plan.episodes)} when "
+            f"the source was surveyed. Put the files back, and run the command again."
+        )
     finish(plan.n_shards - 1)
 
 
@@ -239,6 +244,6 @@ def _padded(values: list[np.ndarray], steps: int) -> np.ndarray:
     return whole
 
 
-def _stacked(values: list[np.ndarray]) -> np.ndarray:
+def _stacked(values: list[Any]) -> np.ndarray:
     column = np.stack(values)
     return column.astype(np.float32 if column.dtype.kind == "f" else np.int32)

@@ -14,7 +14,7 @@ from tests.data_gen.ingest.memory import LAYOUT, Memory, outline, recording, win
 
 
 def dirty() -> list:
-    """Five recordings of four groups: missing values, an agent who leaves, a gap in time, another rate, a label lost."""
+    """Five recordings, four groups: missing values, an agent who leaves, a gap in time, another rate, a label lost."""
     first = recording(0, frames=20, agents=2, group="left")
     first.features[3:6, 1] = np.nan
     first.present[15:, 0] = False
