@@ -1,0 +1,64 @@
+"""The formats that can be read, by name: where the reader is, and what it wants to be told."""
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from data_gen.ingest.recording import Reader
+from data_gen.trajectory import InputError
+
+
+class Format(NamedTuple):
+    """`module` below data_gen.ingest.readers holds a dataclass `settings` and `opens`, which makes a reader.
+
+    `opens` takes a path and settings, or, where the settings hold the `path`, those alone. They are names, so that a
+    package that one format needs is asked for only where that format is.
+    """
+
+    module: str
+    settings: str
+    opens: str
+
+
+READERS = {
+    "table": Format("table", "Columns", "TableReader"),
+    "archive": Format("archive", "Archive", "open_archive"),
+    "vault": Format("vault", "Vault", "open_vault"),
+    "minari": Format("minari", "Minari", "open_minari"),
+    "mabe": Format("mabe", "MABe", "MABeReader"),
+    "calms21": Format("calms21", "CalMS21", "CalMS21Reader"),
+    "deeplabcut": Format("deeplabcut", "Scored", "DeepLabCutReader"),
+    "sleap": Format("sleap", "Scored", "SleapReader"),
+    "idtracker": Format("idtracker", "IdTracker", "IdTrackerReader"),
+}
+
+
+def settings_of(name: str) -> type | None:
+    """The dataclass of a format's settings; None where a package that it needs is not installed."""
+    try:
+        return _part(name, READERS[name].settings)
+    except ImportError:
+        return None
+
+
+def open_source(name: str, path: str, settings: Any) -> Reader:
+    """The source, opened. Raises InputError where there is no such format or path, or a package is missing."""
+    if name not in READERS:
+        raise InputError(f"source={name!r}; the formats are {', '.join(READERS)}.")
+    where = Path(path).expanduser()
+    if not path or not where.exists():
+        raise InputError(f"path={path!r} does not exist. Name the file or folder that holds the {name} data.")
+    try:
+        opens: Callable[..., Reader] = _part(name, READERS[name].opens)
+    except ImportError as error:
+        raise InputError(
+            f"source={name} needs the package {error.name}, which is not installed: pip install {error.name}."
+        ) from None
+    if "path" in type(settings).__dataclass_fields__:
+        return opens(settings)
+    return opens(where, settings)
+
+
+def _part(name: str, part: str) -> Any:
+    return getattr(importlib.import_module(f"data_gen.ingest.readers.{READERS[name].module}"), part)
