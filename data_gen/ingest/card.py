@@ -186,11 +186,12 @@ def _origin(root: Path, manifests: list[dict[str, Any]], meta: dict[str, Any]) -
 
 
 def _commands(root: Path) -> list[str]:
-    run = root.resolve().parent.name
+    run = root.parent
+    where = f"name={run.name}" + f" runs={run.parent}" * (run.parent != Path("runs"))
     return [
         "```bash",
-        f"python -m launch.train name={run}",
-        f"python -m launch.pipeline name={run} data={root}",
+        f"python -m launch.train {where}",
+        f"python -m launch.pipeline {where} data={root}",
         "```",
         "",
         f'In Python: `data_gen.storage.dataset.read_dataset(Path("{root}"))`; each shard also opens with '
