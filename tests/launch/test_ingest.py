@@ -43,7 +43,8 @@ def source(monkeypatch, tmp_path):
     return chosen
 
 
-ASKED = ["columns.time=t", "treatment.window=8", "name=mine"]
+COLUMNS = ["columns.time=t", "columns.position=[x,y]"]
+ASKED = [*COLUMNS, "treatment.window=8", "name=mine"]
 
 
 def test_a_dry_run_says_what_is_there_and_writes_nothing(source, tmp_path: Path, capsys) -> None:
@@ -69,7 +70,7 @@ def test_an_ingest_writes_a_run_with_a_card_and_again_changes_nothing(source, ca
     assert note["seeds"] == {"ingest": 0}
     before = files(mine)
     assert run("ingest", *ASKED) == 0 and files(mine) == before
-    assert run("ingest", *ASKED[:1], "name=mine", "treatment.window=6") == 2
+    assert run("ingest", *COLUMNS, "name=mine", "treatment.window=6") == 2
     assert "ingest.treatment.window is 8 there and 6 here" in capsys.readouterr().err
     source["reader"] = people(11)
     assert run("ingest", *ASKED) == 2
@@ -94,10 +95,11 @@ def test_an_interrupted_ingest_goes_on_where_it_stopped(source, monkeypatch) -> 
                 yield one
 
     source["reader"] = Torn([recording(k, frames=24) for k in range(12)])
-    assert run("ingest", *small[:-2], "name=other", small[-1]) == 1
+    other = [*COLUMNS, "treatment.window=8", "name=other", "shard_bytes=4000"]
+    assert run("ingest", *other) == 1
     assert 0 < len(present_shards(Path("runs/other/data"))) < len(present_shards(Path("runs/mine/data")))
     assert not Path("runs/other/data/README.md").exists()
-    assert run("ingest", *small[:-2], "name=other", small[-1]) == 0
+    assert run("ingest", *other) == 0
     again = files(Path("runs/other"))
     shards = {name: content for name, content in whole.items() if name.startswith("data/shard")}
     own = {name: content for name, content in again.items() if name.startswith("data/shard")}
@@ -124,7 +126,7 @@ def test_what_is_wrong_names_itself_before_anything_is_written(
     wrong: list[str], said: str, tmp_path: Path, monkeypatch, capsys
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run("ingest", "columns.time=t", *wrong) == 2
+    assert run("ingest", *COLUMNS, *wrong) == 2
     error = capsys.readouterr().err
     assert said in error and error.startswith("error: ") and "Traceback" not in error
     assert list(tmp_path.iterdir()) == []
@@ -148,8 +150,7 @@ def test_a_home_is_found_and_a_package_that_is_not_there_is_named(tmp_path: Path
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.csv").write_text("t,who,x,y\n" + "".join(f"{t},a,{t}.5,{t}\n" for t in range(9)))
-    columns = ["columns.time=t", "columns.agent=who", "columns.position=[x,y]"]
-    assert run("ingest", "path=~/own.csv", *columns, "dry_run=true") == 2
+    assert run("ingest", "path=~/own.csv", *COLUMNS, "columns.agent=who", "dry_run=true") == 2
     told = capsys.readouterr()
     assert "recordings  1;" in told.out and "there are 1 group(s)" in told.err
     monkeypatch.setitem(sys.modules, "data_gen.ingest.readers.sleap", None)
