@@ -2,6 +2,7 @@
 
 import importlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ from data_gen.trajectory import InputError
 
 
 class Format(NamedTuple):
-    """`module` below data_gen.ingest.readers holds a dataclass `settings` and `opens`, which makes a reader.
+    """`module` holds a dataclass `settings` and `opens`, which makes a reader.
 
     `opens` takes a path and settings, or, where the settings hold the `path`, those alone. They are names, so that a
     package that one format needs is asked for only where that format is.
@@ -21,16 +22,31 @@ class Format(NamedTuple):
     opens: str
 
 
+@dataclass
+class Archive:
+    """`rate` is in steps a second, 0 where it is not known."""
+
+    rate: float = 0.0
+
+
+def open_archive(path: Path, settings: Archive) -> Reader:
+    """An .npz archive."""
+    from data_gen.ingest.readers.archive import ArchiveReader
+
+    return ArchiveReader(path, settings.rate)
+
+
+BELOW = "data_gen.ingest.readers"
 READERS = {
-    "table": Format("table", "Columns", "TableReader"),
-    "archive": Format("archive", "Archive", "open_archive"),
-    "vault": Format("vault", "Vault", "open_vault"),
-    "minari": Format("minari", "Minari", "open_minari"),
-    "mabe": Format("mabe", "MABe", "MABeReader"),
-    "calms21": Format("calms21", "CalMS21", "CalMS21Reader"),
-    "deeplabcut": Format("deeplabcut", "Scored", "DeepLabCutReader"),
-    "sleap": Format("sleap", "Scored", "SleapReader"),
-    "idtracker": Format("idtracker", "IdTracker", "IdTrackerReader"),
+    "table": Format(f"{BELOW}.table", "Columns", "TableReader"),
+    "archive": Format(__name__, "Archive", "open_archive"),
+    "vault": Format(f"{BELOW}.vault", "Vault", "open_vault"),
+    "minari": Format(f"{BELOW}.minari", "Minari", "open_minari"),
+    "mabe": Format(f"{BELOW}.mabe", "MABe", "MABeReader"),
+    "calms21": Format(f"{BELOW}.calms21", "CalMS21", "CalMS21Reader"),
+    "deeplabcut": Format(f"{BELOW}.deeplabcut", "Scored", "DeepLabCutReader"),
+    "sleap": Format(f"{BELOW}.sleap", "Scored", "SleapReader"),
+    "idtracker": Format(f"{BELOW}.idtracker", "IdTracker", "IdTrackerReader"),
 }
 
 
@@ -61,4 +77,4 @@ def open_source(name: str, path: str, settings: Any) -> Reader:
 
 
 def _part(name: str, part: str) -> Any:
-    return getattr(importlib.import_module(f"data_gen.ingest.readers.{READERS[name].module}"), part)
+    return getattr(importlib.import_module(READERS[name].module), part)

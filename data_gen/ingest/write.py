@@ -16,12 +16,13 @@ from jaxtyping import Int32
 
 from data_gen.ingest.episodes import Episode, Outline
 from data_gen.ingest.hand import hand_features, hand_names
-from data_gen.ingest.recording import Reader, Recording
+from data_gen.ingest.recording import Layout, Reader, Recording
 from data_gen.ingest.survey import Survey, Treat
 from data_gen.storage.dataset import check_kept, present_shards, write_shard
+from data_gen.storage.feature_mask import KEY, feature_mask_json
 from data_gen.storage.shard import Shard
 from data_gen.storage.split import scale_sizes
-from data_gen.trajectory import Features, InputError, Labels, Outcomes, RowIndex, TrajectoryBatch
+from data_gen.trajectory import FeatureMask, Features, InputError, Labels, Outcomes, RowIndex, TrajectoryBatch
 
 REFUSE, DROP = "refuse", "drop"
 SHARES = (12, 3, 5)  # of groups that train, validate and test
@@ -85,6 +86,7 @@ def plan(found: Survey, outline: Outline, how: Storing, treatment: dict[str, Any
         "action_names": list(outline.action_names),
         "hand_names": list(hand_names(outline)),
         "agents": list(outline.agents),
+        **_feature_mask(found.layout, outline),
         **({"position": list(outline.position)} if len(outline.position) == 2 else {}),
         **{"rate": outline.rate, "units": dict(outline.units), "frame": outline.frame, "derived": outline.derived},
         **{"recordings": list(found.names), "groups": names, "treatment": treatment, "found": summary},
@@ -122,6 +124,20 @@ def _kept(found: Survey, how: Storing) -> Int32[np.ndarray, " R"]:
             f"summary, and at the treatment's settings."
         )
     return episodes
+
+
+def _feature_mask(layout: Layout, outline: Outline) -> dict[str, Any]:
+    """Which observations and actions each agent has, where not all have all; what is derived everyone has."""
+    given = layout.feature_mask
+    if given is None:
+        return {}
+    obs, actions = np.ones((len(given.obs), len(outline.obs_names)), bool), given.actions
+    for column, name in enumerate(outline.obs_names):
+        if name in layout.features:
+            obs[:, column] = given.obs[:, layout.features.index(name)]
+    if outline.derived != "given":
+        actions = np.ones((len(given.obs), outline.action.size), bool)
+    return {KEY: feature_mask_json(FeatureMask(obs=obs, actions=actions))}
 
 
 def copy_in_words(found: Survey, place: int) -> str:

@@ -161,7 +161,7 @@ def test_a_home_is_found_and_a_package_that_is_not_there_is_named(tmp_path: Path
 
 @pytest.mark.parametrize("name", READERS)
 def test_every_format_is_there(name: str, tmp_path: Path) -> None:
-    pytest.importorskip(f"data_gen.ingest.readers.{READERS[name].module}")
+    pytest.importorskip(READERS[name].module)
     assert settings_of(name) is not None
     with pytest.raises(InputError, match="does not exist"):
         open_source(name, str(tmp_path / "nothing"), None)

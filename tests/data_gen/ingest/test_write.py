@@ -15,8 +15,8 @@ from data_gen.ingest.summary import summary_json
 from data_gen.ingest.survey import survey
 from data_gen.ingest.write import Plan, Storing, plan, write
 from data_gen.storage.dataset import present_shards, read_dataset
-from data_gen.trajectory import ActionSpec, InputError
-from tests.data_gen.ingest.memory import Memory, outline, recording, windows
+from data_gen.trajectory import ActionSpec, FeatureMask, InputError
+from tests.data_gen.ingest.memory import LAYOUT, Memory, outline, recording, windows
 
 
 @pytest.fixture(autouse=True)
@@ -167,6 +167,21 @@ def test_a_source_that_changes_under_the_hand_is_noticed(tmp_path: Path) -> None
     short = Memory(list(source().recordings())[:4])
     with pytest.raises(InputError, match="4 recording.* instead of 7"):
         write(tmp_path, short, windows(8), made, {})
+
+
+def test_agents_that_lack_a_feature_lack_it_in_the_store(tmp_path: Path) -> None:
+    mask = FeatureMask(obs=np.array([[True], [False]]), actions=np.array([[True, False], [True, True]]))
+    layout = LAYOUT._replace(agents=("a0", "a1"), feature_mask=mask)
+    made = [recording(k, agents=2) for k in range(4)]
+    for one in made:
+        one.features[:, 1] = one.actions[:, 0, 1] = 0
+    reader = Memory(made, layout)
+    stored(tmp_path, reader)
+    real = read_dataset(tmp_path).features
+    assert real.obs.tolist() == [[True, True, True], [True, True, False]]
+    assert real.actions.tolist() == [[True, False], [True, True]]
+    found, derived = survey(reader, windows(8)), outline()._replace(derived="velocity")
+    assert plan(found, derived, Storing(), {}, {}).meta["feature_mask"]["actions"] == [[1, 1], [1, 1]]
 
 
 @pytest.mark.parametrize(
