@@ -8,6 +8,9 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, DictConfig, OmegaConf
 
 from data_gen.domains import DOMAIN_CONFIGS
+from data_gen.ingest.sources import READERS, settings_of
+from data_gen.ingest.treatment import Treatment
+from data_gen.ingest.write import Storing
 from data_gen.learners.ppo import PPO
 from data_gen.recording.recording import Recording, seeds_of_shard
 from data_gen.trajectory import InputError
@@ -24,6 +27,8 @@ from probes.interventions.intervention import Intervention
 from probes.probe import Probe
 
 MOST_FILMS = 200
+SUMMARIES = ("text", "json")
+TABLE = "table"
 CONF = Path(__file__).resolve().parent.parent / "conf"
 
 
@@ -55,6 +60,27 @@ class Generate(Job):
             raise InputError("only=[] records no shard; name some, as in only=[0,1], or leave it out for all.")
         for shard in self.only or ():
             seeds_of_shard(self.recording, shard)
+
+
+@dataclass
+class Ingest(Storing, Job):
+    """`source` is a format and `path` where the data are; `columns` says what a table's columns are, `reading` how
+    another format is read. A `dry_run` writes nothing. `summary` is printed as text or as json.
+    """
+
+    source: str = MISSING
+    path: str = ""
+    columns: Any = None
+    reading: Any = None
+    treatment: Treatment = field(default_factory=Treatment)
+    dry_run: bool = False
+    summary: str = "text"
+
+    def __post_init__(self) -> None:
+        Job.__post_init__(self)
+        super().__post_init__()
+        if self.summary not in SUMMARIES:
+            raise InputError(f"summary={self.summary!r}; it is one of {', '.join(SUMMARIES)}.")
 
 
 @dataclass
@@ -204,6 +230,7 @@ class Pipeline(Analysing, Training, Generate):
 
 SCHEMAS = {
     "generate": Generate,
+    "ingest": Ingest,
     "train": Training,
     "probe": Probing,
     "intervene": Intervening,
@@ -240,3 +267,14 @@ def register() -> None:
         store.store(group="schema/domain", name=name, node=schema)
     for name, schema in OBJECTIVES.items():
         store.store(group="schema/objective", name=name, node=schema)
+    for name in READERS:
+        store.store(group="source", name=name, package="_global_", node=source_node(name))
+
+
+def source_node(name: str) -> dict[str, Any]:
+    """What choosing a format says: its name, and its settings with their defaults, of a table under `columns`."""
+    kind = settings_of(name)
+    if kind is None:
+        return {"source": name}
+    own = kind(path="${path}") if "path" in kind.__dataclass_fields__ else kind
+    return {"source": name, "columns" if name == TABLE else "reading": own}

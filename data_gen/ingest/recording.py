@@ -4,7 +4,7 @@ Letters: T frames, N agents, P body parts, D axes, F features, A action dimensio
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int32, Shaped
@@ -74,6 +74,7 @@ class Recording(NamedTuple):
     dropped: tuple[str, ...] = ()
 
 
+@runtime_checkable
 class Reader(Protocol):
     """A source that is open: its layout, and its recordings, from the first one on at every call, in the same order.
 

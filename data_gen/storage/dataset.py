@@ -76,6 +76,13 @@ def write_shard(root: Path, index: int, n_shards: int, shard: Shard, provenance:
     return True
 
 
+def check_kept(root: Path, index: int, n_shards: int, meta: dict[str, Any]) -> None:
+    """Raise InputError where the shard that is there is of another set than the one that is being written."""
+    where, wanted = shard_path(root, index), {"n_shards": n_shards, "meta": json.loads(json.dumps(meta))}
+    attrs = read_manifest(where)["attrs"]
+    _check_agree(Path("this one"), wanted, where, {name: attrs.get(name) for name in wanted})
+
+
 def read_dataset(root: Path) -> Dataset:
     """Every shard of the set in order, every file checked, split by group as meta["recording"] says.
 

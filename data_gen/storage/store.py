@@ -79,6 +79,16 @@ def read_rows(path: Path, group: str, rows: Int[np.ndarray, " K"]) -> dict[str, 
     return {name: np.asarray(array.oindex[rows]) for name, array in _open(path, manifest, group).items()}
 
 
+def read_arrays(path: Path, names: list[str]) -> dict[str, np.ndarray]:
+    """Only the named arrays; only their files are read and checked. Raises InputError as read_group."""
+    path = Path(path)
+    manifest = read_manifest(path)
+    for name in names:
+        _check_files(path, manifest, f"{name}/")
+    found = _open(path, manifest, "")
+    return {name: np.asarray(found[name][...]) for name in names}
+
+
 def names_in(manifest: dict[str, Any], group: str) -> list[str]:
     """Full names of the arrays that lie directly in one (sub)group."""
     prefix = f"{group}/" if group else ""
