@@ -40,9 +40,9 @@ def open_source(path: Path) -> Source:
     try:
         delimiter = "" if suffix in PARQUET else _delimiter(path)
         schema = _csv(path, delimiter, {}).schema if delimiter else _parquet(path).schema_arrow
-    except (pa.ArrowException, OSError) as error:
+        names = list(schema.names)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(_why(Source(path, delimiter, {}), {}, error)) from None
-    names = list(schema.names)
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"{path} has {names.count(name)} columns {name!r}; which one is meant? Rename one.")
@@ -69,6 +69,7 @@ def read_chunks(source: Source, types: Mapping[str, pa.DataType]) -> Iterator[tu
     first = 0
     try:
         for chunk in _csv(source.path, source.delimiter, types) if source.delimiter else _stored(source.path, types):
+            chunk.validate(full=True)  # text that is not UTF-8 would not be found before it is used
             if chunk.num_rows:
                 yield first, chunk
                 first += chunk.num_rows

@@ -33,6 +33,8 @@ def first_wrong(stream: Iterable[str], delimiter: str, types: Mapping[str, pa.Da
             if len(fields) != len(header):
                 return f"line {line} has {len(fields)} fields, and the header has {len(header)}. Repair the line."
             for name, value in zip(header, fields, strict=True):
+                if name in types and "\N{REPLACEMENT CHARACTER}" in value:
+                    return f"column {name!r} has a letter that is not UTF-8 at line {line}. Save the file as UTF-8."
                 if name in types and (wanted := _not_of(types[name], value)):
                     return (
                         f"column {name!r} is read as {wanted}, but line {line} has {value!r}. Repair the value or "

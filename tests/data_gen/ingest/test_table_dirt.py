@@ -153,7 +153,9 @@ def test_damaged_files(tmp_path, suffix):
     refused(tmp_path / "cut.csv.gz")
     path = csv(tmp_path, ROWS)
     path.write_bytes(path.read_bytes().replace(b"left", b"l\xe9ft"))
-    refused(path, "UTF8")
+    refused(path, "'move'", "UTF-8 at line 2")
+    path.write_bytes(path.read_bytes().replace(b"speed", b"sp\xe9ed"))
+    refused(path, "utf-8")
 
 
 def test_rows_that_repeat_are_left_out_and_counted(tmp_path):
@@ -289,3 +291,20 @@ def test_several_actions_are_numbers(tmp_path):
     reader = TableReader(path, columns(actions=["speed", "y"], position=["x"], features=[], labels=["move"]))
     assert reader.layout.action == ("continuous", 2) and reader.layout.action_names == ("speed", "y")
     np.testing.assert_array_equal(next(reader.recordings()).actions[1], [[1, 3], [np.nan, np.nan]])
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_any_damage_is_refused_by_name_or_read(tmp_path, suffix):
+    rng = np.random.default_rng(0)
+    whole = (csv(tmp_path, ROWS) if suffix == "csv" else parquet_of(tmp_path)).read_bytes()
+    path, refusals = tmp_path / f"damaged.{suffix}", 0
+    for number in range(60):
+        at, data = int(rng.integers(1, len(whole))), bytearray(whole)
+        data[at : at + int(rng.integers(1, 30))] = [rng.bytes(1), b"", rng.bytes(20)][number % 3]
+        path.write_bytes(data[:at] if number % 4 == 0 else data)
+        try:
+            read(path)
+        except InputError as error:
+            assert str(path) in str(error)
+            refusals += 1
+    assert refusals > 30
