@@ -42,13 +42,17 @@ def label(labels: Mapping[str, Label], played: Played, where: str) -> dict[str, 
             if lacking := [agent for agent in played.agents if agent not in value]:
                 raise InputError(f"{told} has no value for {lacking[0]}.")
             value = [value[agent] for agent in played.agents]
-        if np.ndim(value) == 0:
+        try:
+            shape = np.shape(value)
+        except ValueError:
+            raise InputError(f"{told} is a list of lists of different lengths.") from None
+        if shape not in ((), (len(played.agents),)):
+            raise InputError(
+                f"{told} has shape {shape}; it is one value, or one for each of {len(played.agents)} agents."
+            )
+        if shape == ():
             found[name] = _plain(value, told)
             continue
-        if np.ndim(value) != 1 or len(value) != len(played.agents):
-            raise InputError(
-                f"{told} has shape {np.shape(value)}; it is one value, or one for each of {len(played.agents)} agents."
-            )
         found[name] = [_plain(one, told) for one in value]
     return found
 

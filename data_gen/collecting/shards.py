@@ -13,13 +13,13 @@ from data_gen.storage.shard import Shard
 from data_gen.team import Team, feature_mask
 from data_gen.trajectory import Features, Labels, LabelSpec, Outcomes, RowIndex, TrajectoryBatch
 
-SHARD_BYTES = 128 * 2**20
+SHARD_BYTES = 64 * 2**20  # hand features need some ten times as much for a moment
 
 
 def blocks_of(spool: Spool, team: Team) -> list[range]:
     """Which episodes go into each shard, so that none is larger than `SHARD_BYTES` but for one of a single episode."""
     longest, total = max(entry.steps for entry in spool.entries), len(spool.entries)
-    width = len(team.obs_names) + (team.action.size if team.action.kind == "continuous" else 1) + 2
+    width = len(team.obs_names) + team.action.size + 2
     each = max(1, SHARD_BYTES // (4 * longest * len(team.agents) * width))
     return [range(start, min(start + each, total)) for start in range(0, total, each)]
 

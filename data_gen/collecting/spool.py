@@ -1,5 +1,6 @@
 """Finished episodes, on disk until all are there: how many there will be, and how long, is known at the end only."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,10 +27,12 @@ class Spool:
     def __init__(self, folder: Path):
         self.folder = folder
         self.entries: list[Entry] = []
+        self._counts: Counter[tuple[int, int]] = Counter()
 
     def add(self, played: Played, group: int, checkpoint: int, labels: dict[str, Any]) -> None:
         np.savez(self._file(len(self.entries)), **{name: getattr(played, name) for name in FIELDS})
         self.entries.append(Entry(group, checkpoint, len(played.mask), played.terminated, labels))
+        self._counts[group, checkpoint] += 1
 
     def read(self, number: int) -> dict[str, np.ndarray]:
         with np.load(self._file(number)) as file:
@@ -38,13 +41,14 @@ class Spool:
     def cut(self, length: int) -> None:
         """Forget the episodes from `length` on."""
         del self.entries[length:]
+        self._counts = Counter((entry.group, entry.checkpoint) for entry in self.entries)
         for file in self.folder.glob("*.npz"):
             if int(file.stem) >= length:
                 file.unlink()
 
     def count(self, group: int, checkpoint: int) -> int:
         """How many episodes of a group and checkpoint are there."""
-        return sum((entry.group, entry.checkpoint) == (group, checkpoint) for entry in self.entries)
+        return self._counts[group, checkpoint]
 
     def _file(self, number: int) -> Path:
         return self.folder / f"{number}.npz"

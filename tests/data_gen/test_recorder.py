@@ -421,6 +421,7 @@ class Endless(Pack):
         ({"labels": {"return_class": 1}}, "one that the recorder makes itself"),
         ({"labels": {"a/b": 1}}, "a name is letters"),
         ({"labels": {"kind": ["x", "y"]}}, r"label 'kind' has shape \(2,\); .* for each of 3 agents"),
+        ({"labels": {"kind": [1, [2, 3], 4]}}, "label 'kind' is a list of lists"),
         ({"labels": {"kind": {"wolf": 1}}}, "label 'kind' has no value for cub"),
         ({"labels": {"kind": None}}, "label 'kind' is NoneType"),
     ],

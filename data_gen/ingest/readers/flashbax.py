@@ -109,7 +109,7 @@ def _check_shapes(root: Path, leaves: dict[str, Any]) -> None:
     """Raise InputError where a leaf is no number or its axes are not those of [1, T, N, …]."""
     n_agents = leaves["observations"].shape[2] if leaves["observations"].rank == 4 else None
     for name, leaf in leaves.items():
-        if leaf.dtype.numpy_dtype.kind not in ("biu" if name in ENDS else "fiu"):
+        if leaf.dtype.numpy_dtype.kind not in ("biuf" if name in ENDS else "fiu"):
             raise InputError(f"{root}: leaf {name!r} holds {leaf.dtype.name}, which it cannot be. Write it anew.")
         more = {"observations": (1,), "actions": (0, 1)}.get(name, (0,))
         if leaf.rank - 3 not in more or leaf.shape[0] != 1 or leaf.shape[2] != n_agents:

@@ -71,9 +71,41 @@ def test_uids_are_chosen_labelled_and_may_be_the_group(tmp_path, monkeypatch):
     np.testing.assert_array_equal(alone[1].features, found[len(LENGTHS) + 1].features)
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_sixty_random_episodes_are_told_apart(tmp_path, monkeypatch, seed):
+    """Against a loop over steps: agents end at different times, terminal or truncated, and blocks are of any size."""
+    rng = np.random.default_rng(seed)
+    terminals, truncations, lengths = [], [], rng.integers(1, 9, 60)
+    for length in lengths:
+        last = rng.integers(0, length, 3)
+        last[rng.integers(3)] = length - 1
+        over, cut = np.arange(length)[:, None] >= last, rng.random(3) < 0.4
+        terminals.append(over & ~cut)
+        truncations.append(over & cut)
+    flags = {"terminals": np.concatenate(terminals)[:-1], "truncations": np.concatenate(truncations)[:-1]}
+    written = stream(seed, steps=len(flags["terminals"])) | flags
+    write_vault(tmp_path / "v", "Good", written)
+    for block_bytes in (1, 640, 2**25):
+        for module in (flashbax, vault):
+            monkeypatch.setattr(module, "BLOCK_BYTES", block_bytes)
+        found, t = recordings(tmp_path / "v")[1], 0
+        assert len(found) == 60 - (lengths[-1] == 1)
+        for one in found:
+            gone = np.zeros(3, bool)
+            for step in range(len(one.time)):
+                np.testing.assert_array_equal(one.features[step], written["observations"][t])
+                np.testing.assert_array_equal(one.present[step], ~gone)
+                gone |= flags["terminals"][t] | flags["truncations"][t]
+                t += 1
+                assert gone.all() == (step == len(one.time) - 1) or one is found[-1]
+            assert one.terminated == flags["terminals"][t - 1].all()
+        assert t == len(flags["terminals"])
+
+
 def test_a_vault_without_truncations_ends_where_terminals_do(tmp_path):
     written = stream(0)
     written.pop("truncations")
+    written["terminals"] = written["terminals"].astype(np.float32)  # flags may be numbers
     write_vault(tmp_path / "v", "Good", written)
     found = recordings(tmp_path / "v")[1]
     assert [len(one.time) for one in found] == [LENGTHS[0], sum(LENGTHS[1:4]), LENGTHS[4]]

@@ -12,9 +12,9 @@ from flashbax.vault import Vault
 LENGTHS, N_AGENTS, N_OBS = (4, 6, 9, 1, 5), 3, 4
 
 
-def stream(seed: int, discrete: bool = True) -> dict[str, Any]:
+def stream(seed: int, discrete: bool = True, steps: int = sum(LENGTHS)) -> dict[str, Any]:
     """Five episodes in OG-MARL's leaves, [T, N, …]; see `test_ends_and_presence` for how they end."""
-    rng, steps = np.random.default_rng(seed), sum(LENGTHS)
+    rng = np.random.default_rng(seed)
     stops = np.cumsum(LENGTHS)
     terminals, truncations = np.zeros((2, steps, N_AGENTS), bool)
     terminals[stops[0] - 1] = terminals[stops[3] - 1] = True
