@@ -1,5 +1,7 @@
 """Recordings to episodes: by hand where it is short, and by what must not matter where it is not."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -177,6 +179,25 @@ def test_an_episode_by_hand():
     team = [rewards[t].mean() if t != 2 else rewards[t, 0] for t in range(7)]
     np.testing.assert_allclose(first.labels["team_return"], sum(team[:4]), rtol=1e-6)
     np.testing.assert_allclose(last.labels["team_return"], sum(team[4:]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_labels_of_a_window_by_hand(seed: int):
+    roles = TWO._replace(agents=("a", "b", "c"))
+    recording = dirty(seed, roles, lost=0.15)
+    truth = recording.labels
+
+    def commonest(codes: list[int], n: int) -> int:
+        known = Counter(code for code in codes if code >= 0)
+        return max(known, key=lambda code: (known[code], -code)) if known and 2 * known.total() >= n else -1
+
+    for one in treated(recording, roles, N + 1, window=5, least=1, gap=0.2):
+        here = range(one.t0, one.t0 + len(one.mask))
+        assert one.labels["phase"] == commonest([truth["phase"][t] for t in here], len(here))
+        near = [[truth["near"][t, n] for t in here if one.mask[t - one.t0, n]] for n in range(N)]
+        assert one.labels["near"].tolist() == [*(commonest(codes, len(codes)) for codes in near), -1]
+        np.testing.assert_array_equal(one.labels["weight"], [*truth["weight"], np.nan])
+        assert one.labels["site"] == seed % 2
 
 
 def test_velocity_is_displacement_by_the_rate():
