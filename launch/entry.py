@@ -33,6 +33,7 @@ WITHIN = {
     "engine": " With domain=mujoco write 'engine@domain.engine=native' or 'domain.engine.name=native'.",
     "experiment": " An experiment has settings of every stage: run it by launch.pipeline, which skips what is done.",
 }
+HOME = r"([\w.]+=)(~[^\"',]*)"  # a shell leaves ~ alone after key=, and hydra takes it in quotes only
 LONGEST = 100  # characters of a sweep folder's name; a file system takes 255 bytes
 
 
@@ -44,6 +45,7 @@ def enter(config: str, stage: Callable[[Any], None]) -> None:
     """Compose `conf/<config>.yaml` with the command line and run the stage on it, once or once a job of a sweep."""
     os.environ["HYDRA_FULL_ERROR"] = "1"  # hydra then raises, where it would print a traceback and exit with 1
     register()
+    sys.argv[1:] = [re.sub(f"^{HOME}$", r'\1"\2"', word) for word in sys.argv[1:]]
     codes = []
 
     def job(cfg) -> None:

@@ -17,6 +17,7 @@ from data_gen.ingest.treatment import episodes_of, outline
 from data_gen.ingest.words import summary_text
 from data_gen.ingest.write import plan, write
 from launch.entry import enter, run_folder
+from launch.log import logging_to
 from launch.progress import progress
 from launch.rundir import claim, provenance
 from launch.schema import Ingest
@@ -51,6 +52,8 @@ def main(cfg: Ingest) -> None:
             with progress("ingest") as tell:
                 write(run / "data", reader, treat, made, provenance({"ingest": cfg.seed}), tell)
             write_text(run / "data" / CARD, card(run / "data"))
+            with logging_to(cfg.logger, run, cfg.name):
+                pass  # the log takes what the folder holds
         print(f"data set {run / 'data'}")
 
 

@@ -77,7 +77,9 @@ def survey(reader: Reader, treat: Treat, tell: Callable[[int], None] = lambda do
     counts = _Counts(reader.layout)
     for recording in reader.recordings():
         counts.take(recording)
-        counts.take_episodes(*treat(recording, len(reader.layout.agents) or len(recording.agents)))
+        # How many agents there are in all is not known yet; alone, an agent would have no teammate to see.
+        n_agents = max(2, len(reader.layout.agents) or len(recording.agents))
+        counts.take_episodes(*treat(recording, n_agents))
         tell(len(counts.names))
     if not counts.names:
         raise InputError(f"{reader.layout.source}: there is no recording in it. Check the path and what was selected.")

@@ -167,14 +167,15 @@ def test_every_format_is_there(name: str, tmp_path: Path) -> None:
         open_source(name, str(tmp_path / "nothing"), None)
 
 
-@pytest.mark.parametrize("frame", ["world", pytest.param("egocentric", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("frame", ["world", "egocentric"])
 def test_the_whole_line_works_on_it(frame: str, source, capsys) -> None:
     layout = LAYOUT._replace(action=LAYOUT.action._replace(size=0), action_names=())
     bare = [recording(k, frames=24) for k in range(12)]
     bare = [one._replace(actions=one.actions[..., :0]) for one in bare]
     bare[2].present[10:, 1] = False
     source["reader"] = Memory(bare, layout)
-    assert run("ingest", *ASKED, f"treatment.frame={frame}") == 0
+    assert run("ingest", *ASKED, f"treatment.frame={frame}", "split=[6,2,4]") == 0
     asked = [*TINY, "data=runs/mine/data", "name=mine", "clusters.bootstrap=2"]
     assert run("pipeline", *asked, "coupling.permutations=99", "changes.permutations=99") == 0
     table = pd.read_csv("runs/mine/probes.csv")

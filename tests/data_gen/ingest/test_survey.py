@@ -68,6 +68,19 @@ def test_the_treatments_episodes_are_counted(found) -> None:
     assert found.treated.agent_steps == sum(one.mask.sum() for of in made for one in of)
 
 
+def test_an_agent_alone_is_treated_as_one_of_a_team_that_is_not_known_yet() -> None:
+    told = []
+
+    def treat(one, n_agents):
+        told.append(n_agents)
+        return windows(8)(one, n_agents)
+
+    found = survey(Memory([recording(k, agents=k) for k in (1, 2, 4)]), treat)
+    assert told == [2, 2, 4] and found.n_agents == 4
+    alone = survey(Memory([recording(1, agents=1)]), windows(8))
+    assert alone.n_agents == 1 and alone.treated.agent_steps == 20
+
+
 def test_the_summary_is_json_and_its_text_says_the_same(found) -> None:
     summary = json.loads(json.dumps(summary_json(found, outline()), allow_nan=False))
     heat = summary["columns"][2]
