@@ -151,7 +151,7 @@ def test_an_analysis_that_is_not_whole_is_looked_for_again(folder: Path) -> None
 
 
 def test_a_report_that_is_older_than_the_analysis_is_written_again(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
     written = []
     monkeypatch.setattr(explore, "read_probes", lambda _: ("a table", None))
@@ -159,10 +159,16 @@ def test_a_report_that_is_older_than_the_analysis_is_written_again(
     assert run("explore", f"run={folder}", "films=0", *QUICK) == 0 and not written  # nothing was probed
     report, made = folder / "report.html", (folder / "analysis" / "summary.json").stat().st_mtime_ns
     report.touch()
+    for name in ("usage.json", "metrics.jsonl"):  # what the report shows is asked for before the analysis
+        assert run("explore", f"run={folder}", "films=0", "encoder=1", *QUICK) == 2
+        assert f"{folder / name} is damaged (it is missing)" in capsys.readouterr().err
+        (folder / name).touch()
+    assert (folder / "analysis" / "summary.json").stat().st_mtime_ns == made
     for shift, again in ((-1, 1), (1, 1)):  # killed between the two; not killed
         os.utime(report, ns=(made, made + shift))
         assert run("explore", f"run={folder}", "films=0", *QUICK) == 0 and len(written) == again
-    report.unlink()
+    for name in ("report.html", "usage.json", "metrics.jsonl"):
+        (folder / name).unlink()
 
 
 def ids_of(folder: Path, name: str) -> int:
