@@ -1,6 +1,7 @@
 """Many runs in one probe table: `python -m launch.probe runs='runs/*'`."""
 
 import glob
+import os
 import re
 from pathlib import Path
 
@@ -34,9 +35,13 @@ def comparing(cfg: Probing, pattern: str) -> None:
         print(f"left out {run}: {reason}")
     if len(same) < 2:
         raise InputError(f"runs={pattern}: only {reference} is left, and a comparison wants two runs of one data set.")
+    to = Path(re.split(r"[*?[]", pattern)[0] + "comparison").parent
+    if not os.access(to, os.W_OK):
+        raise InputError(
+            f"{to}, where comparison.csv is to lie, cannot be written to. Link the runs from a folder of yours."
+        )
     whole = read_dataset(data_of(reference))
     rows = seen_rows(whole, hold_out_of(reference))
-    to = Path(re.split(r"[*?[]", pattern)[0] + "comparison").parent
     names = {run: run.relative_to(to).as_posix() for run in same}
     latents, seen = {name: z_omega_of(run)[:, rows] for run, name in names.items()}, select(whole, rows)
     known = {"rows": seen.rows, "split": seen.split, "labels": seen.labels}

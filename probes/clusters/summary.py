@@ -69,9 +69,10 @@ def sentence(row: dict[str, Any]) -> str:
     if row["note"]:
         return f"{row['level']}: {row['note']}."
     noise = f", {row['noise']:.0%} of the episodes in none" if row["method"] == "hdbscan" else ""
+    fitted = f" (fitted on {row['n_fitted']})" if row["n_fitted"] < row["n_episodes"] else ""
     found = (
         f"{row['level']} ({NAMES[row['method']]}): {row['n_clusters']} cluster{'s' * (row['n_clusters'] != 1)}{noise}, "
-        f"from {row['n_episodes']} episodes of {row['n_groups']} training seeds"
+        f"from {row['n_episodes']} episodes{fitted} of {row['n_groups']} training seeds"
     )
     if row["n_clusters"] > 1:
         if not math.isnan(row["bootstrap"]):

@@ -1,5 +1,6 @@
 """`launch.explore` on a run's folder: whose embeddings it reads, what it writes and what it refuses."""
 
+import errno
 import json
 import os
 import re
@@ -12,7 +13,7 @@ import yaml
 
 from data_gen.storage.dataset import digest, read_dataset, write_shard
 from data_gen.storage.store import write_group
-from launch import analysis, explore
+from launch import analysis, comparing, explore
 from launch import films as films_module
 from launch.analysed import analysis_of
 from launch.summary import summary_of
@@ -150,7 +151,7 @@ def test_an_analysis_that_is_not_whole_is_looked_for_again(folder: Path) -> None
 
 
 def test_a_report_that_is_older_than_the_analysis_is_written_again(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
     written = []
     monkeypatch.setattr(explore, "read_probes", lambda _: ("a table", None))
@@ -158,10 +159,16 @@ def test_a_report_that_is_older_than_the_analysis_is_written_again(
     assert run("explore", f"run={folder}", "films=0", *QUICK) == 0 and not written  # nothing was probed
     report, made = folder / "report.html", (folder / "analysis" / "summary.json").stat().st_mtime_ns
     report.touch()
+    for name in ("usage.json", "metrics.jsonl"):  # what the report shows is asked for before the analysis
+        assert run("explore", f"run={folder}", "films=0", "encoder=1", *QUICK) == 2
+        assert f"{folder / name} is damaged (it is missing)" in capsys.readouterr().err
+        (folder / name).touch()
+    assert (folder / "analysis" / "summary.json").stat().st_mtime_ns == made
     for shift, again in ((-1, 1), (1, 1)):  # killed between the two; not killed
         os.utime(report, ns=(made, made + shift))
         assert run("explore", f"run={folder}", "films=0", *QUICK) == 0 and len(written) == again
-    report.unlink()
+    for name in ("report.html", "usage.json", "metrics.jsonl"):
+        (folder / name).unlink()
 
 
 def ids_of(folder: Path, name: str) -> int:
@@ -195,6 +202,33 @@ def test_wrong_settings_are_refused(folder: Path, capsys: pytest.CaptureFixture,
     (folder / "explorer.html").unlink(missing_ok=True)
     assert run("explore", f"run={folder}", override) == 2
     assert said in capsys.readouterr().err and not (folder / "explorer.html").exists()
+
+
+@pytest.mark.parametrize("code", [errno.EACCES, errno.EROFS])
+def test_a_folder_that_cannot_be_written_to_is_said(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, code: int
+) -> None:
+    def refuse(path: Path, _: str) -> None:
+        raise OSError(code, os.strerror(code), str(path))
+
+    monkeypatch.setattr(explore, "write_text", refuse)
+    assert run("explore", f"run={folder}", "films=0", "analysis=false") == 2
+    said = capsys.readouterr().err
+    assert f"{folder / 'explorer.html'} cannot be written or read ({os.strerror(code)})" in said
+    assert "Traceback" not in said
+
+
+def test_a_comparison_that_could_not_be_written_is_not_begun(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    for root in (tmp_path / "first", tmp_path / "second"):
+        for place in (root, root / "seed_1"):
+            embed(place, 0, digest(folder / "data"))
+        write_config(root, str(folder / "data"))
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setattr(comparing, "compare", lambda *_, **__: pytest.fail("it began"))
+    assert run("probe", f"runs={tmp_path}/*") == 2
+    assert f"{tmp_path}, where comparison.csv is to lie" in capsys.readouterr().err
 
 
 def test_embeddings_of_other_data_are_refused(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

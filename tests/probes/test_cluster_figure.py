@@ -82,6 +82,7 @@ def row(**changes) -> dict:
         "n_clusters": 4,
         "noise": 0.0,
         "n_episodes": 768,
+        "n_fitted": 768,
         "n_groups": 48,
         "bootstrap": 0.91,
         "encoders": np.nan,
@@ -124,6 +125,7 @@ def test_what_has_no_clusters_says_why():
         "z_omega: not clustered: 3 episode(s), 10 needed."
     )
     one = sentence(row(n_clusters=1, bootstrap=np.nan, euclidean=np.nan))
+    assert "from 768 episodes (fitted on 300) of 48" in sentence(row(n_fitted=300))
     both = [row(note=COLLAPSED), row(note=COLLAPSED, method="hdbscan"), row()]
     assert cluster_sentences(both) == [sentence(both[0]), sentence(both[2])]
     unmeasured = sentence(row(bootstrap=np.nan, euclidean=np.nan))
