@@ -114,9 +114,7 @@ def measures_of(scale: Normaliser, action: ActionSpec) -> Measures:
     return {key: Measure(count=0, mean=mean, std=std, low=np.nan, high=np.nan) for key, (mean, std) in found.items()}
 
 
-def _pairs(
-    mean: Float[AnyArray, " F"], std: Float[AnyArray, " F"]
-) -> Iterator[tuple[int, tuple[float, float]]]:
+def _pairs(mean: Float[AnyArray, " F"], std: Float[AnyArray, " F"]) -> Iterator[tuple[int, tuple[float, float]]]:
     return enumerate(zip(np.asarray(mean).tolist(), np.asarray(std).tolist(), strict=True))
 
 
