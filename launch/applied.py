@@ -78,7 +78,7 @@ def _name(kind: str, place: int, agent: int, found: Dataset) -> str:
 
 def summary_of(known: TrainedOn, found: Dataset, table: pd.DataFrame, title: str) -> str:
     """What was embedded and where it differs, in Markdown."""
-    flagged = table[table["differs"] != ""]
+    flagged = table.loc[table["differs"] != "", SHOWN]
     of = "what the model itself keeps of them" if known.lacks else "the episodes it was fitted on"
     lines = [f"# {title}", "", f"Compared with {of}, {len(flagged)} of {len(table)} columns differ beyond the bounds."]
     if known.lacks:
@@ -88,7 +88,7 @@ def summary_of(known: TrainedOn, found: Dataset, table: pd.DataFrame, title: str
         ]
     lines += [f"* {line}" for line in other_settings(known, found)]
     if len(flagged):
-        lines += ["", markdown(flagged[SHOWN].head(MOST_ROWS))]
+        lines += ["", markdown(flagged[:MOST_ROWS])]
     if len(flagged) > MOST_ROWS:
         lines += [f"Here are the first {MOST_ROWS}; all are in differences.csv."]
     return "\n".join(lines) + "\n"

@@ -25,14 +25,13 @@ def main(cfg: Embedding) -> None:
     models = {place: fitted(load(place), found, str(data)) for place in places}
     known = trained_on(run, models[places[0]])
     check_names(known, found, str(data))
-    into = folder_for(cfg)
+    into, of = folder_for(cfg), {"path": str(data), "digest": digest(data)}
     with claim(run, {}, {}):
         for place, model in models.items():
             with progress(f"embed with {place}"):
                 latents = embed_new(model, found.batch)
-            note = {"chosen": chosen_of(place), "of": {"path": str(data), "digest": digest(data)}}
+            note = {"of": of, "chosen": chosen_of(place), "splits": list(SPLITS), "provenance": provenance({})}
             arrays = as_arrays(latents, found.rows, found.split)
-            note |= {"splits": list(SPLITS), "provenance": provenance({})}
             write_group(into / place.relative_to(run) / "embeddings", arrays, note, replace=True)
         table = compared(known, found)
         write_text(into / "differences.csv", table.to_csv(index=False))

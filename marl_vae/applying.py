@@ -62,8 +62,8 @@ def check_order(what: str, before: Sequence[str], now: Sequence[str], where: str
     if moved:
         here, there = (list(names).index(moved[0]) for names in (now, before))
         raise InputError(
-            f"{where}: the {what} {moved[0]!r} is number {here} (from 0), and was number {there} in the training data. The "
-            f"model knows {what}s by their place: bring them in the order {', '.join(before)}."
+            f"{where}: the {what} {moved[0]!r} is number {here} (from 0), and was number {there} in the training data. "
+            f"The model knows {what}s by their place: bring them in the order {', '.join(before)}."
         )
 
 

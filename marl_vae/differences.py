@@ -80,7 +80,7 @@ def columns(batch: TrajectoryBatch, features: FeatureMask, action: ActionSpec, b
 
 def lengths(mask: Bool[np.ndarray, "B T N"]) -> Int[np.ndarray, " B"]:
     """Steps from the first to the last at which any agent is there, so that padding does not count."""
-    there = mask.any(2)
+    there = np.any(mask, axis=2)
     first, last = there.argmax(1), there.shape[1] - there[:, ::-1].argmax(1)
     return np.where(there.any(1), last - first, 0)
 
