@@ -1,6 +1,7 @@
 """New episodes as a trained model takes them, or why it cannot. N agents, Do observation, Da action."""
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 import numpy as np
 from jaxtyping import Bool
@@ -58,7 +59,7 @@ def padded(batch: TrajectoryBatch, agents: int) -> TrajectoryBatch:
 
 def check_order(what: str, before: Sequence[str], now: Sequence[str], where: str) -> None:
     """Raise InputError where a name stands at another place than in the training data: all would be read wrongly."""
-    moved = [name for place, name in enumerate(now) if name in before and before.index(name) != place]
+    moved = [name for name, old in zip_longest(now, before) if name in before and name != old]
     if moved:
         here, there = (list(names).index(moved[0]) for names in (now, before))
         raise InputError(

@@ -98,6 +98,7 @@ def test_names_in_another_order_are_refused_and_other_names_are_not() -> None:
     check_order("feature", ["x", "y"], ["x", "y"], "here")
     check_order("feature", ["x", "y"], ["x", "vy"], "here")
     check_order("feature", [], ["y", "x"], "here")
+    check_order("feature", ["x", "x"], ["x", "x", "y"], "here")
     with pytest.raises(InputError, match=r"the feature 'y' is number 0 \(from 0\), and was number 1 .* order x, y"):
         check_order("feature", ["x", "y"], ["y", "x"], "here")
     with pytest.raises(InputError, match="the feature 'x' is number 1"):
