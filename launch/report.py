@@ -8,7 +8,7 @@ import pandas as pd
 from data_gen.storage.store import read_group
 from data_gen.trajectory import Dataset, InputError
 from launch.analysed import analysis_of
-from launch.embed import read_usage
+from launch.embedding import read_usage
 from launch.films import films_of
 from launch.progress import progress
 from launch.rundir import damaged, data_of

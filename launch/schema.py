@@ -114,6 +114,22 @@ class Probing:
 
 
 @dataclass
+class Embedding:
+    """`run` is the folder of a trained run, `data` of other episodes; `name` is their folder in the run's `embedded/`.
+
+    None is the data set's own name: the last folder of its path that is not called data.
+    """
+
+    run: str = MISSING
+    data: str = MISSING
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.name is not None and (Path(self.name).name != self.name or self.name in ("", "..")):
+            raise InputError(f"name={self.name!r} must be the name of a folder, without slashes.")
+
+
+@dataclass
 class Generalising:
     """`run` is the folder of a trained run, `other` a data set of its domain with the other kind of action."""
 
@@ -234,6 +250,7 @@ SCHEMAS = {
     "train": Training,
     "probe": Probing,
     "intervene": Intervening,
+    "embed": Embedding,
     "generalise": Generalising,
     "study": Study,
     "explore": Exploring,

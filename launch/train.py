@@ -5,7 +5,7 @@ from pathlib import Path
 from data_gen.storage.dataset import digest, read_dataset
 from data_gen.trajectory import SPLITS, take
 from launch.data import data_folder, seen_data
-from launch.embed import embed_seeds
+from launch.embedding import embed_seeds
 from launch.entry import enter, run_folder
 from launch.log import NoLogger, logging_to
 from launch.progress import progress

@@ -8,6 +8,8 @@ from jaxtyping import Array, Bool, Float, Int
 
 from data_gen.trajectory import ActionSpec, AnyArray, FeatureMask, TrajectoryBatch, alike_columns
 
+CONSTANT = 1e-6  # a deviation up to this is none
+
 
 class Normaliser(NamedTuple):
     """Mean and standard deviation a feature, pooled over real steps of all agents for which it is real.
@@ -48,7 +50,7 @@ def _moments(
     for columns, seen in alike_columns(np.asarray(values), np.asarray(mask), real):
         wide = seen.astype(np.float64)
         spread = wide.std(0)
-        mean[columns], std[columns] = wide.mean(0), np.where(spread > 1e-6, spread, 1.0)
+        mean[columns], std[columns] = wide.mean(0), np.where(spread > CONSTANT, spread, 1.0)
     return mean, std
 
 
