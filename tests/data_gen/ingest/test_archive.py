@@ -1,5 +1,7 @@
 """An .npz archive written by NumPy comes back as its arrays, cut by the mask; every fault names file and array."""
 
+import io
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -173,3 +175,13 @@ def test_damaged_archives(tmp_path, packed):
         ArchiveReader(tmp_path / "c.npz")
     with pytest.raises(InputError, match="rate"):
         ArchiveReader(tmp_path / "a.npz", rate=-1.0)
+
+
+def test_an_array_longer_than_its_header(tmp_path):
+    found, stream = arrays(), io.BytesIO()
+    np.lib.format.write_array_header_1_0(stream, dict(descr="|b1", fortran_order=False, shape=(B, T, N)))
+    path = save(tmp_path, **{name: value for name, value in found.items() if name != "mask"})
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("mask.npy", stream.getvalue() + found["mask"].tobytes() + b"1")
+    with pytest.raises(InputError, match="'mask' is longer"):
+        list(ArchiveReader(path).recordings())

@@ -74,6 +74,7 @@ BAD = {
     "no agent": (changed(3, "b,0,,5,6,,left,wood"), ["'who'", "line 5", "empty"]),
     "no episode": (changed(0, ",0,p,1,2,0.5,left,city"), ["'game'", "line 2", "empty"]),
     "contradiction": ([*ROWS, "a,0,q,3,4.5,0.25,right,city"], ["'q'", "'a'", "lines 3 and 7"]),
+    "contradiction after a repeat": ([*ROWS, ROWS[0], "a,0,q,3,4.5,0.25,right,city"], ["'q'", "'a'", "lines 3 and 8"]),
     "contradiction of classes": ([*ROWS, "a,0,q,3,4,0.25,left,city"], ["'q'", "'a'", "lines 3 and 7"]),
     "a field too many": (changed(2, "a,1,p,1,3,1,left,city,9"), ["line 4", "9 fields", "8"]),
     "cut short": (changed(4, "b,1,p,7"), ["line 6", "4 fields", "8"]),
@@ -213,7 +214,14 @@ def test_times(tmp_path):
 
 def test_roles_and_parts_and_ends(tmp_path):
     header = "game,frame,who,nose_x,nose_y,tail_x,tail_y,end\n"
-    rows = ["a,0,p,1,2,3,4,0", "a,0,q,5,6,7,8,0", "a,1,p,9,8,,,1", "b,0,10,1,1,1,1,1", "b,1,10,2,2,2,2,0"]
+    rows = [
+        "a,0,p,1,2,3,4,0",
+        "a,0,q,5,6,7,8,0",
+        "a,1,p,9,8,,,1",
+        "b,0,10,1,1,1,1,1",
+        "b,1,10,2,2,2,2,0",
+        "b,1,p,2,2,2,2,1",
+    ]
     options = dict(parts=["nose", "tail"], features=[], actions=[], labels=[], terminated="end", roles=True)
     reader = TableReader(csv(tmp_path, rows, header), columns(**options))
     one, two = reader.recordings()
