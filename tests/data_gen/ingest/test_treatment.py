@@ -324,6 +324,12 @@ def test_an_agent_alone_with_nothing_to_observe():
     np.testing.assert_array_equal(alone[0].mask[:, 0], others[0].mask[:, 0])
     # Not the first, the heading being unknown, nor the one before the gap, in it, or just after it, nor the last.
     assert np.flatnonzero(alone[0].mask[:, 0]).tolist() == [1, 2, 3, 7, 8, 9, 10] and alone[0].obs.shape[2] == 0
+    acting = layout_of(features=(), action=ActionSpec("discrete", 4))
+    recording = walk(acting, n_agents=1)
+    recording.position[3] = np.nan
+    for n in (1, 3):
+        made = episodes_of(recording, acting, Treatment(frame="teammates"), n)[0]
+        assert np.flatnonzero(~made[0].mask[:, 0]).tolist() == [3]
 
 
 @pytest.mark.parametrize(
