@@ -9,6 +9,7 @@ from data_gen.storage.dataset import digest
 from data_gen.storage.store import read_manifest
 from data_gen.trajectory import Dataset, InputError
 from launch.encoders import folders_of
+from launch.rundir import config_of
 from launch.schema import Embedding
 from launch.trained_on import NAMES, TrainedOn, names_of, other_settings
 from marl_vae.differences import ACTION, ALL, EPISODE, EPISODE_NAMES, OBSERVATION, Difference, columns, differences
@@ -21,6 +22,7 @@ MOST_ROWS = 30
 
 def trained_places(run: Path) -> list[Path]:
     """The folders of a run's encoder seeds; InputError where one has not been trained to its end."""
+    config_of(run)  # says what is wrong where there is no run
     places = folders_of(run)
     for place in places:
         if not (place / "embeddings").exists():
