@@ -21,6 +21,7 @@ from data_gen.collecting.episode import Policy, play
 from data_gen.collecting.labels import Label, check_names, label
 from data_gen.collecting.shards import blocks_of, labels_of, meta_of, shard_of
 from data_gen.collecting.spool import Spool
+from data_gen.ingest.card import write_card
 from data_gen.storage.dataset import write_shard
 from data_gen.storage.split import scale_sizes
 from data_gen.storage.store import clear_leftovers, temporary
@@ -123,6 +124,7 @@ class Recorder:
         shutil.rmtree(whole, ignore_errors=True)
         for index, rows in enumerate(blocks):
             write_shard(whole, index, len(blocks), shard_of(self._spool, rows, team, meta, labels), made)
+        write_card(whole)
         try:
             whole.rename(self._root)
         except OSError as error:

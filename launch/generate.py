@@ -4,7 +4,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from data_gen.domains import name_of
-from data_gen.ingest.card import CARD, card
+from data_gen.ingest.card import write_card
 from data_gen.recording.learning import describe_learning
 from data_gen.recording.recording import record_shard
 from data_gen.recording.world import World
@@ -15,7 +15,6 @@ from launch.log import logging_to
 from launch.progress import progress
 from launch.rundir import claim, provenance
 from launch.schema import Generate
-from marl_vae.files import write_text
 
 
 def missing(cfg: Generate, root: Path) -> list[int]:
@@ -45,7 +44,7 @@ def generate(cfg: Generate, world: World | None, root: Path) -> None:
     if world is not None:
         world.close()
     if len(present_shards(root)) == total:
-        write_text(root / CARD, card(root))
+        write_card(root)
         print("\n".join(describe_learning(read_dataset(root))))
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from data_gen.ingest.card import CARD, card
+from data_gen.ingest.card import write_card
 from data_gen.ingest.episodes import Episode
 from data_gen.ingest.recording import Recording
 from data_gen.ingest.sources import open_source
@@ -21,7 +21,6 @@ from launch.log import logging_to
 from launch.progress import progress
 from launch.rundir import claim, provenance
 from launch.schema import Ingest
-from marl_vae.files import write_text
 
 
 def sections(cfg: Ingest) -> dict[str, Any]:
@@ -51,7 +50,7 @@ def main(cfg: Ingest) -> None:
         with claim(run, sections(cfg), {"ingest": cfg.seed}):
             with progress("ingest") as tell:
                 write(run / "data", reader, treat, made, provenance({"ingest": cfg.seed}), tell)
-            write_text(run / "data" / CARD, card(run / "data"))
+            write_card(run / "data")
             with logging_to(cfg.logger, run, cfg.name):
                 pass  # the log takes what the folder holds
         print(f"data set {run / 'data'}")

@@ -14,7 +14,7 @@ import numpy as np
 from data_gen.ingest.words import facts_of, table_of
 from data_gen.storage.dataset import digest, shard_path, whole_set
 from data_gen.storage.split import split_groups
-from data_gen.storage.store import read_arrays, read_manifest
+from data_gen.storage.store import read_arrays, read_manifest, temporary
 from data_gen.trajectory import SPLITS, Labels, LabelSpec
 
 CARD = "README.md"
@@ -30,6 +30,13 @@ class Rows(NamedTuple):
     labels: Labels
     split: np.ndarray
     real: np.ndarray
+
+
+def write_card(root: Path) -> None:
+    """Write the card of a whole data set beside its shards, whole or not at all."""
+    work = temporary(root / CARD)
+    work.write_text(card(root))
+    work.replace(root / CARD)
 
 
 def card(root: Path) -> str:

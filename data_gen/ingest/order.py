@@ -22,7 +22,7 @@ def slots_in(
     the seed is None. Raises InputError where there are more of them than slots, or where an agent has no role.
     """
     if layout.agents:
-        return np.array([_role(recording, layout, name) for name in recording.agents], int)
+        return np.array([role_of(recording, layout, name) for name in recording.agents], int)
     who = np.flatnonzero(real)
     if len(who) > n_agents:
         raise InputError(
@@ -38,7 +38,8 @@ def slots_in(
     return slots
 
 
-def _role(recording: Recording, layout: Layout, name: str) -> int:
+def role_of(recording: Recording, layout: Layout, name: str) -> int:
+    """The place of an agent among the roles; InputError where it has none."""
     if name not in layout.agents:
         raise InputError(
             f"{recording.file}: recording {recording.name!r} has an agent {name!r}, which is none of the roles "

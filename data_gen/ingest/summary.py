@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from data_gen.ingest.clean import column_names
 from data_gen.ingest.episodes import Outline
 from data_gen.ingest.survey import Survey
-from data_gen.ingest.tally import Lines, Tally, column_names, mean_of
+from data_gen.ingest.tally import Lines, Tally, mean_of
 
 MOST_SLOTS = 8  # agents that get a column of their own in the text
 MOST_NAMES = 10

@@ -10,10 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float64, Int32, Int64
 
+from data_gen.ingest.clean import column_names
 from data_gen.ingest.copies import Copy, Found, copies_in, note
 from data_gen.ingest.episodes import Episode
 from data_gen.ingest.recording import Layout, Reader, Recording
-from data_gen.ingest.tally import Lines, Tally, add, column_names, empty, measured, more, slots_of
+from data_gen.ingest.tally import Lines, Tally, add, empty, measured, more, slots_of
 from data_gen.trajectory import InputError
 
 JITTER = 0.05  # of the usual step: stamps that are further apart or closer are irregular

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int, Int64
 
+from data_gen.ingest.order import role_of
 from data_gen.ingest.recording import Layout, Recording
-from data_gen.trajectory import InputError
 
 SHOWN = 20
 
@@ -73,12 +73,6 @@ def _widened(tally: Tally, n_slots: int) -> Tally:
     return tally._replace(frames=frames, there=there, missing=np.pad(tally.missing, ((0, extra), (0, 0))))
 
 
-def column_names(layout: Layout) -> tuple[str, ...]:
-    """Names of the measured columns: places by part and axis, then features."""
-    parts = layout.parts if len(layout.parts) > 1 else ("",) * len(layout.parts)
-    return (*(f"{part} {axis}".strip() for part in parts for axis in layout.axes), *layout.features)
-
-
 def measured(recording: Recording) -> Float32[np.ndarray, "T N C"]:
     """The columns of `column_names`, side by side."""
     places = recording.position.reshape(*recording.present.shape, -1)
@@ -92,10 +86,4 @@ def slots_of(recording: Recording, layout: Layout) -> Int[np.ndarray, " N"]:
     """
     if not layout.agents:
         return np.arange(len(recording.agents))
-    unknown = [name for name in recording.agents if name not in layout.agents]
-    if unknown:
-        raise InputError(
-            f"{recording.file}: recording {recording.name!r} has an agent {unknown[0]!r}, which is none of the roles "
-            f"{', '.join(layout.agents)}. Name every role, or none."
-        )
-    return np.array([layout.agents.index(name) for name in recording.agents], int)
+    return np.array([role_of(recording, layout, name) for name in recording.agents], int)

@@ -25,7 +25,7 @@ from data_gen.storage.split import scale_sizes
 from data_gen.trajectory import FeatureMask, Features, InputError, Labels, Outcomes, RowIndex, TrajectoryBatch
 
 REFUSE, DROP = "refuse", "drop"
-SHARES = (12, 3, 5)  # of groups that train, validate and test
+SHARES = (3, 1, 2)  # of groups that train, validate and test
 PADDED = (*TrajectoryBatch._fields, *Outcomes._fields)
 META_SHARE = 16  # a shard is at least so many times as large as the metadata that every shard repeats
 

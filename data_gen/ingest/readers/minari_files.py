@@ -5,9 +5,11 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
+import h5py
 import numpy as np
+import pyarrow.dataset as datasets
 
 from data_gen.spaces import BOX, CHOICE, DICT, Space
 from data_gen.trajectory import InputError
@@ -60,15 +62,6 @@ def read_metadata(folder: Path) -> dict[str, Any]:
     return found
 
 
-def _installed(name: str, folder: Path) -> Any:
-    try:
-        return __import__(name, fromlist=["dataset"])
-    except ImportError:
-        raise InputError(
-            f"{folder} is read by {name}, which is not installed: pip install 'marl-vae[ingest]'"
-        ) from None
-
-
 @contextmanager
 def _damage(where: str) -> Iterator[None]:
     """Errors of HDF5 and Arrow as InputError."""
@@ -82,15 +75,14 @@ def _damage(where: str) -> Iterator[None]:
 
 
 def _open_hdf5(file: Path) -> Files:
-    h5py = _installed("h5py", file)
     if not file.is_file():
         raise InputError(f"{file} is missing. Get the data set again.")
     steps = {}
     with _damage(str(file)), h5py.File(file, "r") as store:
-        numbers = sorted(int(match[1]) for name in store if (match := re.fullmatch(r"episode_(\d+)", name)))
+        numbers = sorted(int(match[1]) for name in store if (match := re.fullmatch(r"episode_(\d+)", str(name))))
         for number in numbers:
             with _damage(f"{file}/episode_{number}/rewards"):
-                steps[number] = int(store[f"episode_{number}/rewards"].shape[0])
+                steps[number] = len(cast(h5py.Dataset, store[f"episode_{number}/rewards"]))
 
     def read(number: int, seen: Space, done: Space) -> Raw:
         where = f"{file}/episode_{number}"
@@ -117,7 +109,6 @@ def _of_hdf5(group: Any, name: str, space: Space, where: str) -> Any:
 
 
 def _open_arrow(folder: Path, form: str) -> Files:
-    datasets = _installed("pyarrow.dataset", folder)
 
     def opened(number: int) -> Any:
         return datasets.dataset(str(folder / str(number)), format=form, ignore_prefixes=["_", ".", "metadata.json"])
