@@ -113,6 +113,7 @@ def test_the_analysis_is_written_and_its_clusters_can_be_chosen(folder: Path, ca
     assert log.summary["clusters/z_omega/n_clusters"] == ids_of(folder, "z_omega:mixture")
 
 
+@pytest.mark.slow
 def test_a_flat_vae_that_probing_trained_is_compared(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     latents = np.random.default_rng(5).normal(size=(1, N_SHARDS * B, 2))
     monkeypatch.setattr(analysis, "flat_vae", lambda *_: latents)
