@@ -33,7 +33,8 @@ META_SHARE = 16  # a shard is at least so many times as large as the metadata th
 @dataclass
 class Storing:
     """`duplicates`: recordings that are stored twice are refused, or dropped. `split`: groups that train, validate and
-    test, in proportion .6/.15/.25 where none is given; `seed` draws which. `shard_bytes` is about a shard's size.
+    test, one half, a sixth and a third of them where none is given; `seed` draws which. `shard_bytes` is about the size
+    of a shard.
     """
 
     duplicates: str = REFUSE
