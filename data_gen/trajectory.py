@@ -65,13 +65,24 @@ class Outcomes(NamedTuple):
 
 
 class LabelSpec(NamedTuple):
-    """How a probe reads a ground-truth quantity: `kind` is class, quantile (cut into `bins` classes) or real."""
+    """How a probe reads a ground-truth quantity: `kind` is class, quantile (cut into `bins` classes) or real.
+
+    A quantile label is cut apart in each class of `within`, the source of a class label, where that is named. Of a
+    value that is not known the class is -1, the number NaN.
+    """
 
     name: str
     source: str
     kind: str
     bins: int = 0
     classes: tuple[str, ...] = ()
+    within: str = ""
+
+
+def spec_json(spec: LabelSpec) -> dict[str, Any]:
+    """A label's spec as a store holds it: JSON, without `within` where it is empty, as stores were before it was."""
+    found = {**spec._asdict(), "classes": list(spec.classes)}
+    return found if spec.within else {key: value for key, value in found.items() if key != "within"}
 
 
 class Labels(NamedTuple):

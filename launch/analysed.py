@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from data_gen.storage.store import read_group
+from data_gen.storage.store import read_group, sha256_of
 from launch.baselines import has_flat_vae
 from launch.encoders import folders_of
 from launch.schema import Analysing
 from probes.report.analysis import TITLES, Analysis
 
 FOLDER, SUMMARY = "analysis", "summary.json"
+AGAIN = "Run python -m launch.explore run={run} again."
 NONE = "Clusters, coupling and change points are found by python -m launch.explore run={run}."
-STALE = "The analysis in {run}/analysis is of embeddings that are no longer there; run launch.explore run={run} again."
+DAMAGED = "The analysis in {run}/analysis is not whole: files are cut, missing or of other code. " + AGAIN
+STALE = "The analysis in {run}/analysis is of embeddings that are no longer there. " + AGAIN
 
 
 def stands_for(cfg: Analysing, run: Path, places: list[Path]) -> dict[str, Any]:
@@ -38,20 +40,33 @@ def is_current(cfg: Analysing, run: Path, places: list[Path]) -> bool:
     return note is not None and {name: note.get(name) for name in wanted} == wanted
 
 
+def contents_of(run: Path) -> dict[str, str]:
+    """A checksum of every table and figure of the analysis, by the file's name."""
+    folder = run / FOLDER
+    return {file.name: sha256_of(file) for file in sorted((*folder.glob("*.csv"), *folder.glob("*.png")))}
+
+
 def summary_of_analysis(run: Path) -> dict[str, Any] | None:
-    """What was analysed and found; None where no analysis has ended."""
-    path = run / FOLDER / SUMMARY
+    """What was analysed and found; None where no analysis has ended, or not all of its files are as it left them."""
     try:
-        return json.loads(path.read_text())
-    except (FileNotFoundError, json.JSONDecodeError):
+        note = json.loads((run / FOLDER / SUMMARY).read_text())
+        made = note["files"].items()
+    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
         return None
+    return note if made <= contents_of(run).items() else None
+
+
+def is_newer_than_report(run: Path) -> bool:
+    """Whether an analysis ended after the report was written, which then does not show it: the job was killed."""
+    report, summary = run / "report.html", run / FOLDER / SUMMARY
+    return report.exists() and summary.exists() and summary.stat().st_mtime_ns > report.stat().st_mtime_ns
 
 
 def analysis_of(run: Path) -> tuple[Analysis | None, str]:
     """What the report shows, or why there is nothing to show."""
     note = summary_of_analysis(run)
     if note is None:
-        return None, NONE.format(run=run)
+        return None, (DAMAGED if (run / FOLDER / SUMMARY).exists() else NONE).format(run=run)
     if note["embeddings"] != chosen_of(run, folders_of(run)):
         return None, STALE.format(run=run)
     return Analysis(

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from data_gen.storage.store import read_group
 from data_gen.trajectory import Dataset, InputError
-from launch.analysed import FOLDER, SUMMARY, is_current, stands_for
+from launch.analysed import FOLDER, SUMMARY, contents_of, is_current, stands_for
 from launch.baselines import flat_vae, has_flat_vae
 from launch.data import seen_of
 from launch.progress import progress
@@ -22,7 +22,7 @@ from probes.changes.text import change_sentences
 from probes.clusters.clusters import ClusterTables, cluster_tables
 from probes.clusters.figure import cluster_figure
 from probes.clusters.levels import Deviations
-from probes.clusters.summary import sentence
+from probes.clusters.summary import cluster_sentences
 from probes.coupling.coupling import coupling_tables
 from probes.coupling.figure import contingency_figure, coupling_figure
 from probes.coupling.text import coupling_sentences
@@ -35,23 +35,23 @@ METHOD = "mixture"  # whose clusters are looked at for coupling; HDBSCAN leaves 
 NO_CLUSTER = -1
 
 
-def analyse(cfg: Analysing, run: Path, places: list[Path], found: Dataset) -> bool:
-    """Write what is found of the first place's encoder, and print it; False where that was done before.
+def analyse(cfg: Analysing, run: Path, places: list[Path], found: Dataset) -> None:
+    """Write what is found of the first place's encoder, and print it; nothing where that was done before.
 
     Further places are other encoder seeds, which serve the stability of clusters alone. What cannot be evaluated is
     said and left out.
     """
     if is_current(cfg, run, places):
-        return False
+        return
     into = run / FOLDER
     for file in (into / SUMMARY, *into.glob("*.csv"), *into.glob("*.png")):
         file.unlink(missing_ok=True)
     with progress("analysis"):
         said, drawn = analysed_by_kind(cfg, run, places, found)
     print("\n".join(line for lines in said.values() for line in lines))
-    note = {**stands_for(cfg, run, places), "sentences": said, "figures": drawn, "provenance": provenance({})}
+    found_now = {"sentences": said, "figures": drawn, "files": contents_of(run)}
+    note = {**stands_for(cfg, run, places), **found_now, "provenance": provenance({})}
     write_text(into / SUMMARY, json.dumps(note, indent=1))  # the last, since it says that the rest is whole
-    return True
 
 
 def analysed_by_kind(
@@ -96,7 +96,7 @@ def analysed_by_kind(
     figures["changes"] = {"changes": change_figure(changes.returns, changes.changes, changes.edges)}
     keep(into, "changes", changes._asdict(), figures["changes"])
     said = {
-        "clusters": [sentence(row) for row in records(tables.summary)],
+        "clusters": cluster_sentences(records(tables.summary)),
         "coupling": of_coupling,
         "changes": change_sentences(changes),
     }

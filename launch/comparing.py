@@ -1,6 +1,7 @@
 """Many runs in one probe table: `python -m launch.probe runs='runs/*'`."""
 
 import glob
+import os
 import re
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from launch.progress import progress
 from launch.rundir import data_of
 from launch.schema import Probing
 from marl_vae.files import write_text
-from probes.comparison.comparison import compare, wide
+from probes.comparison.comparison import compare, reading, wide
 from probes.comparison.figure import comparison_figure
 from probes.study.page import markdown
 
@@ -34,19 +35,23 @@ def comparing(cfg: Probing, pattern: str) -> None:
         print(f"left out {run}: {reason}")
     if len(same) < 2:
         raise InputError(f"runs={pattern}: only {reference} is left, and a comparison wants two runs of one data set.")
+    to = Path(re.split(r"[*?[]", pattern)[0] + "comparison").parent
+    if not os.access(to, os.W_OK):
+        raise InputError(
+            f"{to}, where comparison.csv is to lie, cannot be written to. Link the runs from a folder of yours."
+        )
     whole = read_dataset(data_of(reference))
     rows = seen_rows(whole, hold_out_of(reference))
-    to = Path(re.split(r"[*?[]", pattern)[0] + "comparison").parent
     names = {run: run.relative_to(to).as_posix() for run in same}
     latents, seen = {name: z_omega_of(run)[:, rows] for run, name in names.items()}, select(whole, rows)
     known = {"rows": seen.rows, "split": seen.split, "labels": seen.labels}
     with progress("probe") as tell:
         table = compare(cfg.probe, latents, names[reference], **known, progress=lambda done, n: tell(done / n))
     write_text(to / "comparison.csv", table.to_csv(index=False))
-    write_text(to / "comparison.md", markdown(wide(table)))
+    write_text(to / "comparison.md", "\n\n".join([markdown(wide(table)).strip(), *reading(table)]) + "\n")
     comparison_figure(table).savefig(to / "comparison.png", dpi=120)
-    print(wide(table).to_string(index=False))
-    print(f"table {to / 'comparison.csv'}, .md and .png; differences are to {reference}")
+    print("\n".join([wide(table).to_string(index=False), *reading(table)]))
+    print(f"table {to / 'comparison.csv'}, .md and .png")
 
 
 def matching(pattern: str) -> tuple[dict[Path, tuple], dict[Path, str]]:

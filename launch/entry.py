@@ -4,6 +4,7 @@
 """
 
 import difflib
+import errno
 import hashlib
 import os
 import re
@@ -33,6 +34,8 @@ WITHIN = {
     "engine": " With domain=mujoco write 'engine@domain.engine=native' or 'domain.engine.name=native'.",
     "experiment": " An experiment has settings of every stage: run it by launch.pipeline, which skips what is done.",
 }
+HOME = r"([\w.]+=)(~[^\"',]*)"  # a shell leaves ~ alone after key=, and hydra takes it in quotes only
+LOCKED = (errno.EACCES, errno.EPERM, errno.EROFS)  # a folder of another user, or a disk that is read-only
 LONGEST = 100  # characters of a sweep folder's name; a file system takes 255 bytes
 
 
@@ -44,6 +47,7 @@ def enter(config: str, stage: Callable[[Any], None]) -> None:
     """Compose `conf/<config>.yaml` with the command line and run the stage on it, once or once a job of a sweep."""
     os.environ["HYDRA_FULL_ERROR"] = "1"  # hydra then raises, where it would print a traceback and exit with 1
     register()
+    sys.argv[1:] = [re.sub(f"^{HOME}$", r'\1"\2"', word) for word in sys.argv[1:]]
     codes = []
 
     def job(cfg) -> None:
@@ -103,6 +107,13 @@ def _say(error: Exception, config: str) -> int:
     if isinstance(error, StepFailed):
         print(f"error: {error}", file=sys.stderr)
         return error.code
+    if isinstance(error, OSError) and error.errno in LOCKED:
+        print(
+            f"error: {error.filename} cannot be written or read ({error.strerror}). Change who may, or work on a copy "
+            "of the folder.",
+            file=sys.stderr,
+        )
+        return 2
     if "Unexpected type for root: NoneType" in str(error):
         print("error: a key is set below a part that is off. Turn the part on, as probe=full does.", file=sys.stderr)
         return 2

@@ -5,7 +5,7 @@ from pathlib import Path
 from data_gen.storage.dataset import read_dataset
 from data_gen.storage.store import read_group
 from data_gen.trajectory import InputError
-from launch.analysed import clusters_in
+from launch.analysed import clusters_in, is_newer_than_report
 from launch.analysis import analyse
 from launch.data import hold_out_of, read_probes
 from launch.encoders import check_embeddings, folders_of
@@ -13,7 +13,7 @@ from launch.entry import enter
 from launch.films import strips_of
 from launch.log import logging_to
 from launch.progress import progress
-from launch.report import report_again
+from launch.report import check_files, report_again
 from launch.rundir import claim, config_of, data_of
 from launch.schema import Exploring
 from marl_vae.files import write_text
@@ -32,9 +32,14 @@ def main(cfg: Exploring) -> None:
     places = [folders[cfg.encoder], *(folder for folder in folders if folder != folders[cfg.encoder])]
     embedded, _ = read_group(places[0] / "embeddings")
     found = read_dataset(data_of(run))
-    table = read_probes(run)[0] if cfg.analysis and (run / "report.html").exists() else None
+    table = None
+    if cfg.analysis and (run / "report.html").exists():
+        check_files(run)
+        table = read_probes(run)[0]
     with claim(run, {}, {}), logging_to(cfg.logger, run, run.name):
-        if cfg.analysis and analyse(cfg, run, places, found) and table is not None:
+        if cfg.analysis:
+            analyse(cfg, run, places, found)
+        if table is not None and is_newer_than_report(run):
             report_again(run, found, table)
         with progress("explore"):
             content = explorer_of(

@@ -4,6 +4,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from data_gen.domains import name_of
+from data_gen.ingest.card import write_card
 from data_gen.recording.learning import describe_learning
 from data_gen.recording.recording import record_shard
 from data_gen.recording.world import World
@@ -43,6 +44,7 @@ def generate(cfg: Generate, world: World | None, root: Path) -> None:
     if world is not None:
         world.close()
     if len(present_shards(root)) == total:
+        write_card(root)
         print("\n".join(describe_learning(read_dataset(root))))
 
 

@@ -3,6 +3,7 @@
 from data_gen.storage.dataset import read_dataset
 from data_gen.trajectory import check_hold_out
 from launch import generate, probe, report, train
+from launch.analysed import is_newer_than_report
 from launch.analysis import analyse
 from launch.data import check_domain_labels, data_folder, read_probes, seen_data
 from launch.encoders import folders_of
@@ -30,10 +31,11 @@ def main(cfg: Pipeline) -> None:
             generate.generate(cfg, world, run / "data")
         check_labels(cfg.probe, seen_data(cfg, run))
         trained, found = train.train(cfg, run, logger), read_dataset(data_folder(cfg, run))
-        analysed = cfg.analysis and analyse(cfg, run, folders_of(run), found)
+        if cfg.analysis:
+            analyse(cfg, run, folders_of(run), found)
         if trained or not probe.done(cfg.probe, run):
             probe.probe(cfg.probe, run, found)
-        elif analysed:
+        elif is_newer_than_report(run):
             report.report_again(run, found, read_probes(run)[0])
         print(f"report {run / 'report.html'}")
 

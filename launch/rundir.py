@@ -34,12 +34,14 @@ def claim(run: Path, sections: dict[str, Any], seeds: dict[str, int], *, share: 
         run.mkdir(parents=True, exist_ok=True)
         lock, turn = (run / ".lock").open("w"), (run / ".turn").open("w")
     except OSError as error:
-        raise InputError(f"{run} cannot be made a run's folder ({error}). Choose another name= or runs=.") from None
+        raise InputError(
+            f"{run} cannot be made a run's folder ({error}). Choose another name=, runs= or run=."
+        ) from None
     with lock, turn:
         try:
             fcntl.flock(lock, (fcntl.LOCK_SH if share else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise InputError(f"Another process works in {run}. Wait for it, or choose another name=.") from None
+            raise InputError(f"Another process works in {run}. Wait for it, or choose another name= or run=.") from None
         fcntl.flock(turn, fcntl.LOCK_EX)  # those that share the folder write its config one after another
         _refuse_other(run, new)
         old = config_of(run) if (run / "config.yaml").exists() else {}

@@ -8,6 +8,9 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, DictConfig, OmegaConf
 
 from data_gen.domains import DOMAIN_CONFIGS
+from data_gen.ingest.sources import READERS, settings_of
+from data_gen.ingest.treatment import Treatment
+from data_gen.ingest.write import Storing
 from data_gen.learners.ppo import PPO
 from data_gen.recording.recording import Recording, seeds_of_shard
 from data_gen.trajectory import InputError
@@ -24,6 +27,8 @@ from probes.interventions.intervention import Intervention
 from probes.probe import Probe
 
 MOST_FILMS = 200
+SUMMARIES = ("text", "json")
+TABLE = "table"
 CONF = Path(__file__).resolve().parent.parent / "conf"
 
 
@@ -58,6 +63,27 @@ class Generate(Job):
 
 
 @dataclass
+class Ingest(Storing, Job):
+    """`source` is a format and `path` where the data are; `columns` says what a table's columns are, `reading` how
+    another format is read. A `dry_run` writes nothing. `summary` is printed as text or as json.
+    """
+
+    source: str = MISSING
+    path: str = ""
+    columns: Any = None
+    reading: Any = None
+    treatment: Treatment = field(default_factory=Treatment)
+    dry_run: bool = False
+    summary: str = "text"
+
+    def __post_init__(self) -> None:
+        Job.__post_init__(self)
+        super().__post_init__()
+        if self.summary not in SUMMARIES:
+            raise InputError(f"summary={self.summary!r}; it is one of {', '.join(SUMMARIES)}.")
+
+
+@dataclass
 class Training(Job):
     """`data` is a data set's folder; none means the run's own."""
 
@@ -85,6 +111,22 @@ class Probing:
     def __post_init__(self) -> None:
         if self.runs and self.logger.kind != "none":
             raise InputError("A comparison of runs=... goes into files and not into a log: leave logger= out.")
+
+
+@dataclass
+class Embedding:
+    """`run` is the folder of a trained run, `data` of other episodes; `name` is their folder in the run's `embedded/`.
+
+    None is the data set's own name: the last folder of its path that is not called data.
+    """
+
+    run: str = MISSING
+    data: str = MISSING
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.name is not None and (Path(self.name).name != self.name or self.name in ("", "..")):
+            raise InputError(f"name={self.name!r} must be the name of a folder, without slashes.")
 
 
 @dataclass
@@ -204,9 +246,11 @@ class Pipeline(Analysing, Training, Generate):
 
 SCHEMAS = {
     "generate": Generate,
+    "ingest": Ingest,
     "train": Training,
     "probe": Probing,
     "intervene": Intervening,
+    "embed": Embedding,
     "generalise": Generalising,
     "study": Study,
     "explore": Exploring,
@@ -240,3 +284,14 @@ def register() -> None:
         store.store(group="schema/domain", name=name, node=schema)
     for name, schema in OBJECTIVES.items():
         store.store(group="schema/objective", name=name, node=schema)
+    for name in READERS:
+        store.store(group="source", name=name, package="_global_", node=source_node(name))
+
+
+def source_node(name: str) -> dict[str, Any]:
+    """What choosing a format says: its name, and its settings with their defaults, of a table under `columns`."""
+    kind = settings_of(name)
+    if kind is None:
+        return {"source": name}
+    own = kind(path="${path}") if "path" in kind.__dataclass_fields__ else kind
+    return {"source": name, "columns" if name == TABLE else "reading": own}

@@ -9,7 +9,7 @@ import pandas as pd
 from data_gen.storage.dataset import read_dataset
 from data_gen.trajectory import select
 from launch.data import inputs_of
-from launch.embed import read_usage
+from launch.embedding import read_usage
 from launch.encoders import encoded_of, folders_of
 from launch.schema import Study, StudyDomain
 from launch.steps import StepFailed, Steps

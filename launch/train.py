@@ -4,7 +4,7 @@ from pathlib import Path
 
 from data_gen.storage.dataset import digest
 from launch.data import data_folder, seen_parts, training_data
-from launch.embed import embed_seeds
+from launch.embedding import embed_seeds
 from launch.entry import enter, run_folder
 from launch.log import NoLogger, logging_to
 from launch.progress import progress

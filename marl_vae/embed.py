@@ -75,6 +75,24 @@ class TrainedModel:
         self._weights = jax.jit(lambda batch, noise: _log_weights(nnx.merge(graph, params), scale, batch, noise))
         self._model = model
 
+    @property
+    def exchangeable(self) -> bool:
+        """Whether the model tells no agent from another, so that it takes any number of them."""
+        alike = all((np.asarray(real) == np.asarray(real)[:1]).all() for real in _real_of(self.scale).values())
+        return self.config.team == "pool" and not self.config.agent_index and alike
+
+    def for_agents(self, agents: int) -> "TrainedModel":
+        """The same weights for another number of agents; InputError where the model tells agents apart."""
+        if not self.exchangeable:
+            raise InputError(
+                f"{self._name} tells its {self.dims.agents} agents apart. Only a model with model.team=pool and "
+                "model.agent_index=false, of agents with the same features, takes another number."
+            )
+        model = HierarchicalVAE(self.config, self.dims._replace(agents=agents), rngs=nnx.Rngs(0))
+        nnx.update(model, nnx.split(self._model)[1])
+        real = {name: np.repeat(np.asarray(of)[:1], agents, axis=0) for name, of in _real_of(self.scale).items()}
+        return TrainedModel(model, self.scale._replace(**real), self._name)
+
     def embed(self, batch: TrajectoryBatch | Episodes) -> Embeddings:
         """Latents of every episode; InputError where the batch does not fit the model."""
         self._check(batch)
@@ -218,6 +236,10 @@ class TrainedModel:
                 "settings."
             )
         check_episodes(lambda piece, where: check_batch(piece, self.dims.action, where), batch, self._name)
+
+
+def _real_of(scale: Normaliser) -> dict[str, AnyArray]:
+    return {"obs_real": scale.obs_real, "action_real": scale.action_real}
 
 
 def load(run: str | Path) -> TrainedModel:

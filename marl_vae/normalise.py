@@ -9,6 +9,8 @@ from jaxtyping import Array, Bool, Float, Float32, Int
 from data_gen.trajectory import ActionSpec, AnyArray, Episodes, FeatureMask, TrajectoryBatch, alike_columns
 from marl_vae.batching import pieces
 
+CONSTANT = 1e-6  # a deviation up to this is none
+
 
 class Normaliser(NamedTuple):
     """Mean and standard deviation a feature, pooled over real steps of all agents for which it is real.
@@ -71,7 +73,7 @@ def with_values(
 def _scales(found: Moments) -> tuple[Float32[np.ndarray, " F"], Float32[np.ndarray, " F"]]:
     # A feature that no agent has (an engine may lack a sensor) keeps mean 0 and unit scale, and is 0 after scaling.
     spread = np.sqrt(found.squares / np.maximum(found.count, 1))
-    return found.mean.astype(np.float32), np.where(spread > 1e-6, spread, 1.0).astype(np.float32)
+    return found.mean.astype(np.float32), np.where(spread > CONSTANT, spread, 1.0).astype(np.float32)
 
 
 def scale_obs(scale: Normaliser, obs: Float[AnyArray, "B T N Do"]) -> Float[Array, "B T N Do"]:

@@ -49,12 +49,16 @@ def feature_sets(
 ) -> dict[str, Float[np.ndarray, "_ B _"]]:
     """Every feature set but `majority`, in the order of `FEATURES`; whatever is fitted is fitted on `train` rows.
 
+    A data set without hand features has no set of them.
+
     `raw` is the whole trajectory reduced by PCA to at most 100 numbers, `pca` its first Zw, so that the comparison
     with z_omega is at equal width. Every set is standardised. E is 1 for what needs no encoder. Raises InputError where
     lengths differ or a number is not finite.
     """
     z_omega, local = encoded.z_omega, encoded.z_alpha.reshape(*encoded.z_alpha.shape[:2], -1)
-    given = {"z_omega": z_omega, "z_alpha": local, "hand": hand.values[None], "random_encoder": encoded.random_encoder}
+    given = {"z_omega": z_omega, "z_alpha": local, "random_encoder": encoded.random_encoder}
+    if hand.names:
+        given["hand"] = hand.values[None]
     if encoded.flat_vae is not None:
         given["flat_vae"] = encoded.flat_vae
     for name, values in given.items():

@@ -7,9 +7,10 @@ import difflib
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Int32, Num
+from jaxtyping import Bool, Int, Int32, Num
 
 from data_gen.trajectory import SPLITS, InputError, Labels, LabelSpec, RowIndex
+from probes.quantiles import Edges, blocks_of, cut, edges_in, n_coincide
 
 MIN_TRAIN_GROUPS, MIN_TEST_GROUPS = 3, 2
 WITHIN = "return_class_within_checkpoint"
@@ -102,17 +103,16 @@ def within_checkpoint_target(labels: Labels, rows: RowIndex, split: Int32[np.nda
     found = [spec for spec in labels.specs if spec.name == "return_class" and spec.kind == "quantile"]
     if not found:
         return None
-    values, fitted = labels.values[found[0].source].astype(float), split == SPLITS.index("train")
-    codes, keep, n_equal = np.zeros(len(split), int), np.zeros(len(split), bool), 0
-    for checkpoint in np.unique(rows.checkpoint):
-        here = np.isfinite(values) & (rows.checkpoint == checkpoint)
-        edges = quantile_edges(values[here & fitted], found[0].bins)
-        codes[here] = np.searchsorted(edges, values[here], side="right")
-        keep[here] = (here & fitted).any()
-        n_equal += len(edges) < found[0].bins - 1
-    note = f"quantile edges coincide in {n_equal} checkpoint(s)" if n_equal else ""
-    spec = LabelSpec(name=WITHIN, source=found[0].source, kind="class")
-    return _class_target(spec, WITHIN, codes, keep, rows, split, note)._replace(level="confound")
+    spec, of_label = found[0], blocks_of(found[0], labels)
+    pairs = np.stack([rows.checkpoint, of_label], 1)
+    block = np.where(of_label < 0, -1, np.unique(pairs, axis=0, return_inverse=True)[1].ravel())
+    values = labels.values[spec.source]
+    edges = edges_in(values, block, split == SPLITS.index("train"), spec.bins)
+    codes, n_equal = cut(values, block, edges), n_coincide(edges, spec.bins)
+    where = f"class(es) of '{spec.within}' in a checkpoint" if spec.within else "checkpoint(s)"
+    note = f"quantile edges coincide in {n_equal} {where}" if n_equal else ""
+    spec = LabelSpec(name=WITHIN, source=spec.source, kind="class")
+    return _class_target(spec, WITHIN, np.maximum(codes, 0), codes >= 0, rows, split, note)._replace(level="confound")
 
 
 def _targets_of(spec: LabelSpec, labels: Labels, rows: RowIndex, split: np.ndarray) -> list[Target]:
@@ -131,43 +131,57 @@ def _targets_of(spec: LabelSpec, labels: Labels, rows: RowIndex, split: np.ndarr
         level, columns = "agent", {f"{spec.name}_{i}": values[:, i] for i in range(values.shape[1])}
     targets = []
     for name, column in columns.items():
-        read, keep, note = _read(spec, name, column, split)
+        read, keep, note = _read(spec, name, column, blocks_of(spec, labels), split)
         make = _real_target if spec.kind == "real" else _class_target
         targets.append(make(spec, name, read, keep, rows, split, note)._replace(level=level))
     return targets
 
 
-def _read(spec: LabelSpec, name: str, column: np.ndarray, split: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
+def _read(
+    spec: LabelSpec, name: str, column: np.ndarray, block: np.ndarray, split: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, str]:
     """Class numbers or real numbers of one column, the rows that have a value, and a note."""
+    if spec.kind not in ("class", "quantile", "real"):
+        raise InputError(f"label '{name}' is of kind '{spec.kind}'; the kinds are class, quantile and real.")
     if spec.kind == "class":
         if not (np.issubdtype(column.dtype, np.integer) or column.dtype == bool):
             raise InputError(
                 f"label '{name}' is of kind class but holds {column.dtype}; store class numbers as integers."
             )
         codes = column.astype(int)
-        if spec.classes and not (0 <= codes.min() and codes.max() < len(spec.classes)):
+        if codes.min() < -1 or (spec.classes and codes.max() >= len(spec.classes)):
             raise InputError(
                 f"label '{name}' holds class {codes.min()}..{codes.max()}, but names {len(spec.classes)} classes "
-                f"{list(spec.classes)}. Number the classes 0..{len(spec.classes) - 1}, or name every one of them."
+                f"{list(spec.classes)}. Number the classes from 0 (-1: not known), and name every one of them, or none."
             )
-        return codes, np.ones(len(codes), bool), ""
-    if spec.kind not in ("quantile", "real"):
-        raise InputError(f"label '{name}' is of kind '{spec.kind}'; the kinds are class, quantile and real.")
+        return codes, codes >= 0, _missing(codes >= 0)
     keep = np.isfinite(column)
-    note = "" if keep.all() else f"{(~keep).sum()} episodes have no value"
-    column = np.where(keep, column, 0).astype(float)
     if spec.kind == "real":
-        return column, keep, note
-    edges = _training_edges(spec, column, split, keep)
-    if len(edges) < spec.bins - 1:
-        note = "; ".join(
-            part for part in (note, f"quantile edges coincide: {len(edges)} of {spec.bins - 1} differ") if part
-        )
-    return np.searchsorted(edges, column, side="right"), keep, note
+        return np.where(keep, column, 0).astype(float), keep, _missing(keep)
+    edges = _training_edges(spec, column, block, split)
+    codes = cut(column, block, edges)
+    notes = [_missing(keep), _no_edges(spec, keep & (codes < 0)), _coincide(spec, edges)]
+    return np.maximum(codes, 0), codes >= 0, "; ".join(note for note in notes if note)
 
 
-def _training_edges(spec: LabelSpec, column: np.ndarray, split: np.ndarray, keep: np.ndarray) -> np.ndarray:
-    return quantile_edges(column[keep & (split == SPLITS.index("train"))].astype(float), spec.bins)
+def _training_edges(spec: LabelSpec, column: np.ndarray, block: np.ndarray, split: np.ndarray) -> Edges:
+    return edges_in(column, block, split == SPLITS.index("train"), spec.bins)
+
+
+def _missing(keep: np.ndarray) -> str:
+    return "" if keep.all() else f"{(~keep).sum()} episodes have no value"
+
+
+def _no_edges(spec: LabelSpec, lost: np.ndarray) -> str:
+    where = f"their class of '{spec.within}' is not known or" if spec.within else "the label"
+    return f"{lost.sum()} episodes have no quantile edges, since {where} has no training episode" if lost.any() else ""
+
+
+def _coincide(spec: LabelSpec, edges: Edges) -> str:
+    n_equal = n_coincide(edges, spec.bins)
+    if spec.within:
+        return f"quantile edges coincide in {n_equal} class(es) of '{spec.within}'" if n_equal else ""
+    return f"quantile edges coincide: {len(edges[0])} of {spec.bins - 1} differ" if n_equal else ""
 
 
 def read_like(target: Target, stored: Labels, split: Int32[np.ndarray, " B"], fresh: Labels) -> Num[np.ndarray, " P"]:
@@ -181,22 +195,15 @@ def read_like(target: Target, stored: Labels, split: Int32[np.ndarray, " B"], fr
     if spec.kind == "real":
         return column.astype(float)
     if spec.kind == "quantile":
-        edges = _training_edges(spec, known, split, np.isfinite(known))
-        column = np.where(np.isfinite(column), np.searchsorted(edges, column.astype(float), side="right"), -1)
+        edges = _training_edges(spec, known, blocks_of(spec, stored), split)
+        column = cut(column, blocks_of(spec, fresh), edges)
     numbers = {name: number for number, name in enumerate(target.classes)}
-    return np.array([numbers.get(_class_name(spec, code), -1) for code in column.astype(int).tolist()])
+    return np.array([numbers.get(class_name(spec, code), -1) for code in column.astype(int).tolist()])
 
 
 def _column_of(target: Target, values: np.ndarray) -> np.ndarray:
     """The values of a label, or those of the agent whose label the target is."""
     return values if values.ndim == 1 else values[:, int(target.name.removeprefix(f"{target.label}_"))]
-
-
-def quantile_edges(values: Float[np.ndarray, " n"], bins: int) -> Float[np.ndarray, " E"]:
-    """Inner edges that cut the values into `bins` classes of equal size; those that coincide are one edge."""
-    if bins < 2:
-        raise InputError(f"a quantile label asks for {bins} bins; it needs two or more.")
-    return np.unique(np.quantile(values, np.arange(1, bins) / bins)) if len(values) else np.zeros(0)
 
 
 def _class_target(
@@ -210,7 +217,7 @@ def _class_target(
         if n_train >= MIN_TRAIN_GROUPS and n_test >= MIN_TEST_GROUPS:
             kept.append(code)
         else:
-            dropped.append(f"'{_class_name(spec, code)}' in {n_train} and {n_test}")
+            dropped.append(f"'{class_name(spec, code)}' in {n_train} and {n_test}")
     notes = [note] * bool(note) + [_dropped(dropped)] * bool(dropped)
     failure = "" if len(kept) > 1 else "; ".join([f"{len(kept)} class left", *notes])
     keep = keep & np.isin(codes, kept)
@@ -223,7 +230,7 @@ def _class_target(
         values=values,
         keep=keep,
         unit=label_units(values, keep, rows),
-        classes=tuple(_class_name(spec, code) for code in kept),
+        classes=tuple(class_name(spec, code) for code in kept),
         note="; ".join(notes),
         failure=failure,
     )
@@ -237,8 +244,9 @@ def _dropped(dropped: list[str]) -> str:
     )
 
 
-def _class_name(spec: LabelSpec, code: int) -> str:
-    return spec.classes[code] if 0 <= code < len(spec.classes) else str(code)
+def class_name(spec: LabelSpec, code: int) -> str:
+    """The name of a class, or its number where the label names none; a class of -1 is not known."""
+    return spec.classes[code] if 0 <= code < len(spec.classes) else "not known" if code == -1 else str(code)
 
 
 def _real_target(

@@ -4,12 +4,12 @@ Letters: T frames, N agents, P body parts, D axes, F features, A action dimensio
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int32, Shaped
 
-from data_gen.trajectory import ActionSpec
+from data_gen.trajectory import ActionSpec, FeatureMask
 
 SCOPES = ("recording", "agent", "frame", "frame and agent")
 
@@ -32,6 +32,8 @@ class Layout(NamedTuple):
     `agents` names the columns of agents where their order means something (roles); it is empty where agents are
     exchangeable. An `action` of size 0 says that there are none, and that they have to be derived. `rate` is in frames
     a second, 0 where it is not known; `units` are by name (position, time, a feature). `provenance` is JSON.
+    `feature_mask` says which of `features` and actions each of `agents` has, where not all have all; recordings have 0
+    in the others.
     """
 
     source: str
@@ -45,6 +47,7 @@ class Layout(NamedTuple):
     units: Mapping[str, str]
     labels: tuple[LabelColumn, ...]
     provenance: Mapping[str, Any]
+    feature_mask: FeatureMask | None = None
 
 
 class Recording(NamedTuple):
@@ -71,6 +74,7 @@ class Recording(NamedTuple):
     dropped: tuple[str, ...] = ()
 
 
+@runtime_checkable
 class Reader(Protocol):
     """A source that is open: its layout, and its recordings, from the first one on at every call, in the same order.
 

@@ -19,7 +19,7 @@ from data_gen.learners.ppo import PPO
 from data_gen.learners.rollout import team_return
 from data_gen.recording.world import Played, World
 from data_gen.storage.shard import Shard
-from data_gen.trajectory import InputError, Labels, LabelSpec, Outcomes, RowIndex, check_batch
+from data_gen.trajectory import InputError, Labels, LabelSpec, Outcomes, RowIndex, check_batch, spec_json
 
 
 @dataclass
@@ -150,7 +150,8 @@ def label_episodes(of_domain: Labels, rewards: np.ndarray, rows: RowIndex, n_che
 def of_episodes(labels: Labels) -> Labels:
     """Without the labels of the training run, which an episode that was played by another policy does not have."""
     specs = tuple(spec for spec in labels.specs if spec.name not in RUN_LABELS)
-    return Labels(values={spec.source: labels.values[spec.source] for spec in specs}, specs=specs)
+    sources = {source for spec in specs for source in (spec.source, spec.within) if source}
+    return Labels(values={name: value for name, value in labels.values.items() if name in sources}, specs=specs)
 
 
 def label_rollouts(world: World, played: Played) -> Labels:
@@ -221,7 +222,7 @@ def meta_of(world: World, recording: Recording, labels: Labels, hand_names: tupl
         "recording": asdict(recording),
         "action": world.action._asdict(),
         "hand_names": list(hand_names),
-        "labels": [json_value(spec._asdict()) for spec in labels.specs],
+        "labels": [spec_json(spec) for spec in labels.specs],
         "updates": updates_at(world.ppo, recording),
         **world.facts(recording.seed),
     }

@@ -28,6 +28,7 @@ from data_gen.trajectory import (
     RowIndex,
     TrajectoryBatch,
     check_batch,
+    spec_json,
 )
 
 BATCH_DIMS = ("episode", "step", "agent")
@@ -73,7 +74,7 @@ def write_shard(root: Path, index: int, n_shards: int, shard: Shard, provenance:
         "n_shards": n_shards,
         "meta": shard.meta,
         "action": shard.action._asdict(),
-        "label_specs": [{**spec._asdict(), "classes": list(spec.classes)} for spec in shard.labels.specs],
+        "label_specs": [spec_json(spec) for spec in shard.labels.specs],
         "hand_names": list(shard.hand.names),
         "provenance": provenance,
         **({"discarded": list(shard.discarded)} if shard.discarded else {}),
@@ -84,6 +85,13 @@ def write_shard(root: Path, index: int, n_shards: int, shard: Shard, provenance:
         _check_agree(where, json.loads(json.dumps(attrs)), where, read_manifest(where)["attrs"])
         return False
     return True
+
+
+def check_kept(root: Path, index: int, n_shards: int, meta: dict[str, Any]) -> None:
+    """Raise InputError where the shard that is there is of another set than the one that is being written."""
+    where, wanted = shard_path(root, index), {"n_shards": n_shards, "meta": json.loads(json.dumps(meta))}
+    attrs = read_manifest(where)["attrs"]
+    _check_agree(Path("this one"), wanted, where, {name: attrs.get(name) for name in wanted})
 
 
 def read_dataset(root: Path) -> Dataset:
@@ -198,11 +206,12 @@ def _labels_of(arrays: dict[str, np.ndarray], specs: list[dict[str, Any]], root:
     prefix = "label_"
     values = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
     for spec in specs:
-        if spec["source"] not in values:
-            raise InputError(
-                f"{root}: label {spec['name']!r} is made from {spec['source']!r}, which is not stored. "
-                f"Stored are: {', '.join(sorted(values))}."
-            )
+        for source in (spec["source"], spec.get("within") or spec["source"]):
+            if source not in values:
+                raise InputError(
+                    f"{root}: label {spec['name']!r} is made from {source!r}, which is not stored. "
+                    f"Stored are: {', '.join(sorted(values))}."
+                )
     return Labels(values=values, specs=tuple(LabelSpec(**{**s, "classes": tuple(s["classes"])}) for s in specs))
 
 

@@ -117,14 +117,14 @@ def _series_of_level(
     rows: RowIndex,
     config: Changes,
 ) -> dict[int, Series]:
-    dead = not here.any() or collapsed(z[here])
+    why = "the agent is never there" if not here.any() else "the level has collapsed" if collapsed(z[here]) else ""
     found = {}
     for group in groups:
         rng = generator(config.seed, level, f"changes of group {group}")
         picked = pick_rows(rows, here & (rows.group == group), config.episodes, rng)
-        if dead:
-            numbers, note = np.unique(rows.checkpoint[picked]), "not evaluated: the level has collapsed"
-            found[group] = Series(numbers, len(picked), (), math.nan, math.nan, note)
+        if why:
+            numbers = np.unique(rows.checkpoint[picked])
+            found[group] = Series(numbers, len(picked), (), math.nan, math.nan, f"not evaluated: {why}")
         else:
             found[group] = find_changes(
                 z[picked], rows.checkpoint[picked], config.false_alarms, config.permutations, rng

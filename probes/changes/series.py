@@ -70,7 +70,9 @@ def find_changes(
     numbers, codes, sizes = np.unique(checkpoints, return_inverse=True, return_counts=True)
     nothing = Series(numbers, len(z), (), math.nan, math.nan, "")
     if len(numbers) < LEAST_CHECKPOINTS:
-        return nothing._replace(note=f"not evaluated: {len(numbers)} checkpoints; {LEAST_CHECKPOINTS} are needed")
+        return nothing._replace(
+            note=f"not evaluated: {len(numbers)} checkpoint{'s' * (len(numbers) != 1)}; {LEAST_CHECKPOINTS} are needed"
+        )
     gram = CostRbf().fit(z.astype(float)).gram
     shuffled = rng.permuted(np.tile(codes, (permutations, 1)), axis=1)
     sums = block_sums(gram, np.concatenate([codes[None], shuffled]), len(numbers))

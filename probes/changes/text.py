@@ -20,7 +20,8 @@ def change_sentences(tables: ChangeTables) -> list[str]:
         )
         for level in levels
     ]
-    return [*of_levels, _agreement(records(tables.agreement)), _doubts(series)]
+    agreement = records(tables.agreement)
+    return [*of_levels, _agreement(agreement), _doubts(series, any(not row["note"] for row in agreement))]
 
 
 def _of_level(level: str, series: list[Row], edges: list[Row]) -> str:
@@ -40,20 +41,22 @@ def _of_level(level: str, series: list[Row], edges: list[Row]) -> str:
 def _agreement(agreement: list[Row]) -> str:
     tested = [row for row in agreement if not row["note"]]
     if not tested:
-        return "Whether agents change together was not evaluated."
+        notes = sorted({row["note"].removeprefix("not evaluated: ") for row in agreement}) or ["there is one agent"]
+        return f"Whether agents change together was not evaluated: {'; '.join(notes)}."
     best = max(tested, key=lambda row: row["share"] - row["null_mean"])
+    which = f", the clearest of {len(tested)} pairs," if len(tested) > 1 else ""
     return (
-        f"Of the changes of {title_of(best['first'])} and {title_of(best['second'])} {number(best['share'])} lie "
-        f"within one checkpoint of one of the other, {number(best['null_mean'])} where seeds are permuted (p "
+        f"Of the changes of {title_of(best['first'])} and {title_of(best['second'])}{which} {number(best['share'])} "
+        f"lie within one checkpoint of one of the other, {number(best['null_mean'])} where seeds are permuted (p "
         f"{best['p_holm']:.2g} after Holm)."
     )
 
 
-def _doubts(series: list[Row]) -> str:
+def _doubts(series: list[Row], agreed: bool) -> str:
     doubts = ["a slow drift is shown as steps, and more episodes find more of them"]
     groups, checkpoints = {row["group"] for row in series}, max(row["n_checkpoints"] for row in series)
     if len(groups) < FEW_GROUPS:
         doubts.append(f"{len(groups)} training seeds are few")
-    if checkpoints < FEW_CHECKPOINTS:
+    if agreed and checkpoints < FEW_CHECKPOINTS:
         doubts.append(f"with {checkpoints} checkpoints, within one of each other says little")
     return f"To doubt: {'; '.join(doubts)}."

@@ -9,7 +9,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Int32
 
 from data_gen.trajectory import SPLITS, InputError, Labels, LabelSpec, RowIndex
-from probes.labels import columns_of, quantile_edges
+from probes.labels import columns_of
+from probes.quantiles import blocks_of, cut, edges_in
 
 
 class Classes(NamedTuple):
@@ -51,7 +52,7 @@ def make_columns(labels: Labels, rows: RowIndex, split: Int32[np.ndarray, " B"])
                 continue
             values = values.astype(float)
             if spec.kind == "quantile":
-                classes.append(_cut(name, agent, values, split, spec.bins))
+                classes.append(_cut(name, agent, values, blocks_of(spec, labels), split, spec.bins))
             source = name if spec.kind == "real" else name.replace(spec.name, spec.source, 1)
             numbers[source] = Numbers(source, agent, np.where(np.isfinite(values), values, np.nan))
     return Columns(tuple(classes), tuple(numbers.values()))
@@ -70,12 +71,12 @@ def _named(name: str, agent: int, values: np.ndarray, names: tuple[str, ...]) ->
         raise InputError(f"label '{name}' is of kind class but holds {values.dtype}; store class numbers as integers.")
     codes = values.astype(int)
     names = names or tuple(map(str, range(codes.max() + 1)))
-    if codes.min() < 0 or codes.max() >= len(names):
+    if codes.min() < -1 or codes.max() >= len(names):
         raise InputError(
-            f"label '{name}' holds class {codes.min()}..{codes.max()}; number the classes 0..{len(names) - 1}, or name "
-            "every one of them."
+            f"label '{name}' holds class {codes.min()}..{codes.max()}; number the classes 0..{len(names) - 1} (-1: not "
+            "known), or name every one of them."
         )
-    return Classes(name, agent, codes, np.ones(len(codes), bool), names)
+    return Classes(name, agent, np.maximum(codes, 0), codes >= 0, names)
 
 
 def _numbered(name: str, values: Int32[np.ndarray, " B"]) -> Classes:
@@ -83,11 +84,10 @@ def _numbered(name: str, values: Int32[np.ndarray, " B"]) -> Classes:
     return Classes(name, -1, codes.ravel(), np.ones(len(values), bool), tuple(map(str, names.tolist())))
 
 
-def _cut(name: str, agent: int, values: np.ndarray, split: np.ndarray, bins: int) -> Classes:
-    keep = np.isfinite(values)
-    edges = quantile_edges(values[keep & (split == SPLITS.index("train"))], bins)
-    codes = np.searchsorted(edges, np.where(keep, values, 0), side="right")
-    return Classes(name, agent, codes, keep, tuple(map(str, range(len(edges) + 1))))
+def _cut(name: str, agent: int, values: np.ndarray, block: np.ndarray, split: np.ndarray, bins: int) -> Classes:
+    edges = edges_in(values, block, split == SPLITS.index("train"), bins)
+    codes, most = cut(values, block, edges), max((len(inner) for inner in edges.values()), default=0)
+    return Classes(name, agent, np.maximum(codes, 0), codes >= 0, tuple(map(str, range(most + 1))))
 
 
 def take_columns(columns: Columns, here: Int[np.ndarray, " n"], agents: tuple[int, ...]) -> Columns:

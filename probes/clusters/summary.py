@@ -57,6 +57,11 @@ def _rows_of(tables: dict[str, list[dict[str, Any]]], method: str):
     return lambda name: [one for one in tables.get(name, []) if one["method"] == method]
 
 
+def cluster_sentences(rows: list[dict[str, Any]]) -> list[str]:
+    """A sentence a row; one for both methods where a level has nothing to cluster."""
+    return list(dict.fromkeys(map(sentence, rows)))
+
+
 def sentence(row: dict[str, Any]) -> str:
     """What a row of the summary shows, and what would make it untrustworthy."""
     if row["note"] == COLLAPSED:
@@ -64,13 +69,16 @@ def sentence(row: dict[str, Any]) -> str:
     if row["note"]:
         return f"{row['level']}: {row['note']}."
     noise = f", {row['noise']:.0%} of the episodes in none" if row["method"] == "hdbscan" else ""
+    fitted = f" (fitted on {row['n_fitted']})" if row["n_fitted"] < row["n_episodes"] else ""
     found = (
         f"{row['level']} ({NAMES[row['method']]}): {row['n_clusters']} cluster{'s' * (row['n_clusters'] != 1)}{noise}, "
-        f"from {row['n_episodes']} episodes of {row['n_groups']} training seeds"
+        f"from {row['n_episodes']} episodes{fitted} of {row['n_groups']} training seeds"
     )
     if row["n_clusters"] > 1:
-        found += f"; redrawn seeds give the same clusters at an adjusted Rand index of {_number(row['bootstrap'])}"
-        found += f"; trajectories of one cluster lie {_number(row['euclidean'])} as far apart as those of two"
+        if not math.isnan(row["bootstrap"]):
+            found += f"; redrawn seeds give the same clusters at an adjusted Rand index of {row['bootstrap']:.2f}"
+        if not math.isnan(row["euclidean"]):
+            found += f"; trajectories of one cluster lie {row['euclidean']:.2f} as far apart as those of two"
     doubts = doubts_of(row)
     return f"{found}. " + (
         f"Do not trust it far: {'; '.join(doubts)}." if doubts else "None of the usual doubts apply."
@@ -89,11 +97,7 @@ def doubts_of(row: dict[str, Any]) -> list[str]:
             (row["encoders"] < UNSTABLE, f"other encoder seeds find other clusters ({row['encoders']:.2f})"),
             (row["noise"] > MOSTLY, "most episodes are in no cluster"),
             (several and row["one_seed"] > 0, f"{row['one_seed']} of the clusters are one training seed each"),
-            (row["most_reached"], "BIC was still falling at the most components that were tried"),
+            (row["most_reached"], "BIC is lowest at the most components that were tried"),
         )
         if holds
     ]
-
-
-def _number(value: float) -> str:
-    return "—" if math.isnan(value) else f"{value:.2f}"

@@ -112,6 +112,20 @@ def wide(table: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def reading(table: pd.DataFrame) -> list[str]:
+    """Under `wide`: how a cell reads, and what to know of a label before trusting its column."""
+    first = records(table)[0]
+    notes: dict[str, list[str]] = {}
+    for row in records(table):
+        for note in filter(None, row["note"].split("; ")):
+            notes.setdefault(note, []).append(row["label"])
+    return [
+        f"A cell: the {first['probe']} probe of z_omega [95 % interval]; its difference to {first['reference']} "
+        "[paired]. The intervals are not corrected for their number; p_holm in the CSV is.",
+        *(f"{', '.join(dict.fromkeys(labels))}: {note}." for note, labels in notes.items()),
+    ]
+
+
 def _cell(row: dict[str, Any]) -> str:
     if np.isnan(row["value"]):
         return "not evaluated"

@@ -19,6 +19,7 @@ from probes.coupling.pairs import contingency_table, pair_table
 from probes.coupling.regions import region_tables
 from probes.levels import JOINT, local_level
 from probes.pairings import orders_of
+from probes.scores import LEAST_DRAWS
 
 
 @dataclass
@@ -30,10 +31,11 @@ class Coupling:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.permutations < 19 or self.bootstrap < 1 or self.seed < 0:
+        if self.permutations < 19 or self.bootstrap < LEAST_DRAWS or self.seed < 0:
             raise InputError(
                 f"coupling: permutations is {self.permutations}, bootstrap {self.bootstrap} and seed {self.seed}; take "
-                f"at least 19 permutations, for a p of .05, at least 1 draw, and a seed that is not negative."
+                f"at least 19 permutations, for a p of .05, at least {LEAST_DRAWS} draws, for a tail of 2.5 %, and a "
+                f"seed that is not negative."
             )
 
 

@@ -16,7 +16,7 @@ from probes.levels import collapsed, local_level
 from probes.scores import interval
 from probes.table.significance import holm
 
-IMAGE_COLUMNS = ("agent", "region", "image", "spread", "ci_low", "ci_high", "elsewhere", "p", "p_holm")
+IMAGE_COLUMNS = ("agent", "region", "image", "spread", "ci_low", "ci_high", "elsewhere", "p", "p_holm", "p_least")
 IMAGE_COLUMNS += ("return_mean", "return_low", "return_high", "return_elsewhere", "n_episodes", "n_groups", "note")
 LEAST_REGIONS = 4
 TREND_COLUMNS = ("against", "rho", "ci_low", "ci_high", "n_regions", "note")
@@ -45,7 +45,7 @@ def region_tables(
             seen.append((list(images.values()), outcome_of(here, scene)))
             facts |= _return_columns(seen[-1][1])
         for other, note in notes.items():
-            columns = {} if note else _image_columns(images[other])
+            columns = {} if note else _image_columns(images[other]) | {"p_least": 1 / len(scene.orders)}
             records.append(facts | {"image": other, "note": note} | columns)
     table = pd.DataFrame(records, columns=list(IMAGE_COLUMNS))
     tested = table["p"].notna()
@@ -78,7 +78,7 @@ def trend_table(seen: list[tuple[list[Image], Outcome]], n_groups: int) -> pd.Da
     """
     columns = list(TREND_COLUMNS)
     if len(seen) < LEAST_REGIONS:
-        note = f"not evaluated: {len(seen)} regions; {LEAST_REGIONS} are needed"
+        note = f"not evaluated: {len(seen)} region{'s' * (len(seen) != 1)}; {LEAST_REGIONS} are needed"
         return pd.DataFrame(
             [
                 {"against": name, "n_regions": len(seen), "note": note}

@@ -69,7 +69,7 @@ def explorer_of(
 ) -> Explorer:
     """The content of a data set's page. Agents whose latent is but the joint one again get no view.
 
-    InputError where latents or clusters are not one an episode.
+    InputError where latents or clusters are not one an episode, or not finite.
     """
     given = {"z_omega": z_omega, "z_alpha": z_alpha, **{f"clusters {key!r}": of for key, of in clusters.items()}}
     for what, values in given.items():
@@ -79,6 +79,12 @@ def explorer_of(
                 f"of the same data set, in its order."
             )
     there = np.any(found.batch.mask, axis=1)[..., None]
+    for what, fine in (("z_omega", np.isfinite(z_omega)), ("z_alpha", (np.isfinite(z_alpha) | ~there).all(2))):
+        if lost := np.flatnonzero(~fine.all(1)).tolist():
+            raise InputError(
+                f"explorer: {what} is not finite in {len(lost)} of {len(fine)} episodes, first in row {lost[0]}. Look "
+                "for a diverged training run."
+            )
     same = z_alpha.shape[2] == z_omega.shape[1] and (z_alpha == z_omega[:, None]).all()
     return Explorer(
         name=name,

@@ -189,5 +189,5 @@ function meanDistance({ values, width }, mask) {
     for (let k = 0; k < width; k++) square += (values[row * width + k] - centre[k] / count) ** 2;
     sum += Math.sqrt(square);
   }
-  return count ? sum / count : NaN;
+  return count > 1 ? sum / count : NaN; // one episode is not tight, it is one
 }

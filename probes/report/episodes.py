@@ -18,7 +18,10 @@ class Picked(NamedTuple):
 
 
 def pick_episodes(dataset: Dataset) -> list[Picked]:
-    """For the first and last checkpoint, the episodes whose return is nearest to each of QUANTILES."""
+    """For the first and last checkpoint, the episodes whose return is nearest to each of QUANTILES.
+
+    Where nobody was ever rewarded they are episodes from begin, middle and end, and their titles say so.
+    """
     returns = episode_returns(dataset)
     real = np.asarray(dataset.batch.mask).any(axis=(1, 2))
     checkpoints = np.unique(dataset.rows.checkpoint[real])[[0, -1]].tolist()
@@ -28,7 +31,8 @@ def pick_episodes(dataset: Dataset) -> list[Picked]:
         ranked = rows[np.argsort(returns[rows], kind="stable")]
         for name, share in QUANTILES.items():
             row = int(ranked[round(share * (len(ranked) - 1))])
-            title = f"checkpoint {checkpoint}, {name} return {returns[row]:.2f}, group {dataset.rows.group[row]}"
+            of_return = f"{name} return {returns[row]:.2f}" if returns.any() else "no rewards"
+            title = f"checkpoint {checkpoint}, {of_return}, group {dataset.rows.group[row]}"
             picked.append(Picked(row=row, title=title))
     return picked
 

@@ -18,6 +18,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Circle
 
 from data_gen.trajectory import Labels, LabelSpec
+from probes.labels import class_name
 from probes.report.figures import DARK, PALE, PALETTE, new_figure, tidy
 
 COLUMNS = 3
@@ -69,7 +70,7 @@ def _colours(spec: LabelSpec, values: np.ndarray) -> list[Colour]:
     title, classes = spec.name, ()
     if spec.kind == "class":
         codes = np.unique(values).astype(int)
-        classes = tuple(spec.classes[code] if 0 <= code < len(spec.classes) else str(code) for code in codes)
+        classes = tuple(class_name(spec, code) for code in codes.tolist())
         values = np.searchsorted(codes, values)
     elif spec.name != spec.source:
         title = f"{spec.source} ({spec.name})"

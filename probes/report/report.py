@@ -202,7 +202,7 @@ def facts_of(dataset: Dataset) -> list[tuple[str, str]]:
             f"{len(dataset.split)}, up to {steps} steps, {n_checkpoints} checkpoint(s)",
         ),
         ("Agents", f"{agents}; {seen} observations and {done} {dataset.action.kind} actions each"),
-        ("Groups (training seeds)", ", ".join(split)),
+        ("Groups" if "groups" in dataset.meta else "Groups (training seeds)", ", ".join(split)),
         ("Labels", ", ".join(spec.name for spec in dataset.labels.specs) or "none"),
     ]
     own = next(iter(dataset.meta.get("provenance", ())), {})
@@ -219,8 +219,8 @@ def _origin(meta: dict[str, Any]) -> list[tuple[str, str]]:
     if engine:
         notes = [engine.pop("name"), f"fields it cannot give: {', '.join(engine.pop('missing')) or 'none'}"]
         found.append(("Physics", "; ".join(notes + [f"{key}: {value}" for key, value in engine.items()])))
-    lost = meta.get("discarded", ())
-    return found + [("Physics failed", f"{len(lost)} time(s), first: {first}") for first in lost[:1]]
+    lost, why = meta.get("discarded", ()), "Physics failed" if "engine" in meta else "Left out"
+    return found + [(why, f"{len(lost)} time(s), first: {first}") for first in lost[:1]]
 
 
 def _widths(real: Bool[np.ndarray, "N F"]) -> str:

@@ -45,20 +45,21 @@ def efficiency_table(
     A value is the mean over repeats (random subsets, the smaller within the larger) and encoder seeds; its interval
     draws test groups and encoder seeds.
     """
+    features = [name for name in FEATURES if name in sets]
     subsets = {label: nested_subsets(label, exam, groups, config) for label, exam in exams.items()}
     calls = {}
     for label, exam in exams.items():
         alone = exam._replace(permuted=exam.permuted[:0])  # the labels of the control are not needed in each process
-        for name, size in ((name, size) for name in FEATURES for size in subsets[label]):
+        for name, size in ((name, size) for name in features for size in subsets[label]):
             for encoder, x in enumerate(sets[name]):
                 for repeat, subset in enumerate(subsets[label][size]):
                     calls[label, name, size, repeat, encoder] = (x, alone, subset, config.fit_only())
     sums = call_all(fit_subset, calls, jobs=config.jobs, folder=cache, progress=progress)
     records = []
     for label, exam in exams.items():
-        n_encoders = {len(sets[name]) for name in FEATURES}
+        n_encoders = {len(sets[name]) for name in features}
         weights = draw_weights(config.seed, label, exam.n_groups, n_encoders, config.bootstrap)
-        for name, (size, repeats) in ((name, item) for name in FEATURES for item in subsets[label].items()):
+        for name, (size, repeats) in ((name, item) for name in features for item in subsets[label].items()):
             of_repeats = [
                 sample([sums[label, name, size, repeat, encoder] for encoder in range(len(sets[name]))], weights)
                 for repeat in range(len(repeats))

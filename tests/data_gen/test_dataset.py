@@ -10,6 +10,7 @@ import xarray
 
 from data_gen.storage.dataset import digest, present_shards, read_dataset, shard_path, write_shard
 from data_gen.storage.shard import Shard
+from data_gen.storage.store import read_manifest
 from data_gen.trajectory import (
     SPLITS,
     ActionSpec,
@@ -183,6 +184,22 @@ def test_a_label_without_its_source_is_refused(tmp_path: Path):
     write_shard(tmp_path, 0, 1, shard._replace(labels=Labels(values=values, specs=SPECS)), {})
     with pytest.raises(InputError, match="'return_class' is made from 'team_return', which is not stored"):
         read_dataset(tmp_path)
+
+
+def test_a_label_cut_within_another_comes_back_and_other_labels_are_stored_as_before(tmp_path: Path):
+    shard = tiny_shard(0, recording={"split": [1, 1, 1], "seed": 0})
+    shard = shard._replace(rows=shard.rows._replace(group=np.arange(B, dtype=np.int32) // 2))
+    specs = (SPECS[0]._replace(within="goal"), *SPECS[1:])
+    write_shard(tmp_path / "a", 0, 1, shard._replace(labels=shard.labels._replace(specs=specs)), {})
+    assert read_dataset(tmp_path / "a").labels.specs == specs
+    write_shard(tmp_path / "b", 0, 1, shard, {})
+    stored = read_manifest(shard_path(tmp_path / "b", 0))["attrs"]["label_specs"]
+    assert [sorted(spec) for spec in stored] == [["bins", "classes", "kind", "name", "source"]] * len(SPECS)
+    assert digest(tmp_path / "a") != digest(tmp_path / "b")
+    specs = (SPECS[0]._replace(within="layout"), *SPECS[1:])
+    write_shard(tmp_path / "c", 0, 1, shard._replace(labels=shard.labels._replace(specs=specs)), {})
+    with pytest.raises(InputError, match="'return_class' is made from 'layout', which is not stored"):
+        read_dataset(tmp_path / "c")
 
 
 def test_a_set_without_a_split_is_refused(tmp_path: Path):

@@ -7,6 +7,7 @@ import pytest
 import yaml
 from hydra.core.global_hydra import GlobalHydra
 
+from data_gen.ingest.sources import READERS, settings_of
 from data_gen.trajectory import InputError
 from launch.schema import CONF, SCHEMAS, register, typed
 from tests.launch.commands import run
@@ -26,9 +27,21 @@ def compose(config: str, *overrides: str):
         return typed(hydra.compose(config, overrides=list(overrides)))
 
 
+# What an entry point cannot guess.
+NEEDED = {"ingest": ["columns.time=t", "columns.position=[x,y]"]}
+
+
 @pytest.mark.parametrize("config", SCHEMAS)
 def test_every_entry_point_composes(config: str) -> None:
-    assert type(compose(config)) is SCHEMAS[config]
+    assert type(compose(config, *NEEDED.get(config, ()))) is SCHEMAS[config]
+
+
+@pytest.mark.parametrize("source", READERS)
+def test_every_format_composes_with_its_settings(source: str) -> None:
+    if (kind := settings_of(source)) is None:
+        pytest.skip(f"what {source} needs is not installed")
+    found = compose("ingest", f"source={source}", "path=there", *(NEEDED["ingest"] if source == "table" else []))
+    assert found.source == source and type(found.reading if source != "table" else found.columns) is kind
 
 
 @pytest.mark.parametrize(("group", "option"), REFERENCES, ids=lambda value: value)

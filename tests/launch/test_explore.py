@@ -1,6 +1,8 @@
 """`launch.explore` on a run's folder: whose embeddings it reads, what it writes and what it refuses."""
 
+import errno
 import json
+import os
 import re
 from pathlib import Path
 
@@ -11,17 +13,18 @@ import yaml
 
 from data_gen.storage.dataset import digest, read_dataset, write_shard
 from data_gen.storage.store import write_group
-from launch import analysis
+from launch import analysis, comparing, explore
 from launch import films as films_module
 from launch.analysed import analysis_of
 from launch.summary import summary_of
 from tests.builders import B, N, T
 from tests.data_gen.test_dataset import tiny_shard
-from tests.launch.commands import run
+from tests.launch.commands import files, run
 from tests.launch.offline_file import sessions_of
 
 NQ, SEEDS, ZW, ZA = 15, 2, 4, 3  # NQ is of Ant
 N_SHARDS = 3
+QUICK = ["clusters.bootstrap=2", "clusters.jobs=1", "coupling.permutations=99", "changes.permutations=99"]
 
 
 @pytest.fixture(scope="module")
@@ -76,8 +79,7 @@ def test_it_shows_the_encoder_that_is_asked_for(folder: Path, monkeypatch: pytes
 
 
 def test_the_analysis_is_written_and_its_clusters_can_be_chosen(folder: Path, capsys: pytest.CaptureFixture) -> None:
-    quick = ["clusters.bootstrap=2", "clusters.jobs=1", "coupling.permutations=99", "changes.permutations=99"]
-    assert run("explore", f"run={folder}", "films=0", *quick) == 0
+    assert run("explore", f"run={folder}", "films=0", *QUICK) == 0
     said = capsys.readouterr().out
     made = {file.name for file in (folder / "analysis").iterdir()}
     assert {"clusters_summary.csv", "coupling_pairs.csv", "changes_series.csv", "changes.png", "coupling.png"} <= made
@@ -86,11 +88,11 @@ def test_the_analysis_is_written_and_its_clusters_can_be_chosen(folder: Path, ca
     assert {"z_omega, mixture", "z_alpha_0, hdbscan"} <= {one["name"] for one in about(folder)["variables"]}
     assert "not evaluated: 3 checkpoints" in said  # change points need four
     before = (folder / "analysis" / "summary.json").read_bytes()
-    assert run("explore", f"run={folder}", "films=0", *quick) == 0
+    assert run("explore", f"run={folder}", "films=0", *QUICK) == 0
     assert "not evaluated" not in capsys.readouterr().out  # what was found is not looked for again
     assert (folder / "analysis" / "summary.json").read_bytes() == before
     (folder / "analysis" / "clusters_old.csv").touch()
-    assert run("explore", f"run={folder}", "films=0", "encoder=1", "logger=wandb", *quick) == 0
+    assert run("explore", f"run={folder}", "films=0", "encoder=1", "logger=wandb", *QUICK) == 0
     after = json.loads((folder / "analysis" / "summary.json").read_text())
     assert after["encoder"] == "seed_1" and after["settings"]["clusters"]["bootstrap"] == 2
     assert (
@@ -111,19 +113,63 @@ def test_the_analysis_is_written_and_its_clusters_can_be_chosen(folder: Path, ca
     assert log.summary["clusters/z_omega/n_clusters"] == ids_of(folder, "z_omega:mixture")
 
 
+@pytest.mark.slow
 def test_a_flat_vae_that_probing_trained_is_compared(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     latents = np.random.default_rng(5).normal(size=(1, N_SHARDS * B, 2))
     monkeypatch.setattr(analysis, "flat_vae", lambda *_: latents)
-    quick = ["clusters.bootstrap=2", "clusters.jobs=1", "coupling.permutations=99", "changes.permutations=99"]
     partitions = []
     for _ in range(2):  # as long as there is none, and when it lies there
-        assert run("explore", f"run={folder}", "films=0", *quick) == 0
+        assert run("explore", f"run={folder}", "films=0", *QUICK) == 0
         table = pd.read_csv(folder / "analysis" / "clusters_ictd.csv")
         partitions.append({level: set(own.partition) for level, own in table.groupby("level")})
         (folder / "flat").mkdir(exist_ok=True)
     (folder / "flat").rmdir()
     added = {level: after - partitions[0][level] for level, after in partitions[1].items()}
     assert added == {"z_omega": {"k-means, flat VAE"}}
+
+
+def test_an_analysis_that_is_not_whole_is_looked_for_again(folder: Path) -> None:
+    assert run("explore", f"run={folder}", "films=0", *QUICK) == 0
+    whole, place = files(folder / "analysis"), folder / "analysis"
+    for name, left in (
+        ("coupling_pairs.csv", b""),
+        ("changes.png", whole["changes.png"][:100]),
+        ("changes.png", None),
+        ("summary.json", whole["summary.json"][:100]),
+        ("summary.json", b"[1]"),
+        ("summary.json", b"{}"),
+        ("clusters_ids.csv", whole["clusters_ids.csv"][:200]),
+        ("clusters_ids.csv", None),
+    ):
+        assert analysis_of(folder)[0] is not None
+        (place / name).unlink() if left is None else (place / name).write_bytes(left)
+        assert analysis_of(folder)[0] is None and "is not whole" in analysis_of(folder)[1], name
+        if name != "clusters_ids.csv" or left:
+            (place / name).write_bytes(whole[name])
+    assert run("explore", f"run={folder}", "films=0", *QUICK) == 0
+    assert files(place).keys() == whole.keys() and analysis_of(folder)[0] is not None
+    assert files(place)["clusters_ids.csv"] == whole["clusters_ids.csv"]
+
+
+def test_a_report_that_is_older_than_the_analysis_is_written_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    written = []
+    monkeypatch.setattr(explore, "read_probes", lambda _: ("a table", None))
+    monkeypatch.setattr(explore, "report_again", lambda run, *_: written.append((run / "report.html").touch()))
+    assert run("explore", f"run={folder}", "films=0", *QUICK) == 0 and not written  # nothing was probed
+    report, made = folder / "report.html", (folder / "analysis" / "summary.json").stat().st_mtime_ns
+    report.touch()
+    for name in ("usage.json", "metrics.jsonl"):  # what the report shows is asked for before the analysis
+        assert run("explore", f"run={folder}", "films=0", "encoder=1", *QUICK) == 2
+        assert f"{folder / name} is damaged (it is missing)" in capsys.readouterr().err
+        (folder / name).touch()
+    assert (folder / "analysis" / "summary.json").stat().st_mtime_ns == made
+    for shift, again in ((-1, 1), (1, 1)):  # killed between the two; not killed
+        os.utime(report, ns=(made, made + shift))
+        assert run("explore", f"run={folder}", "films=0", *QUICK) == 0 and len(written) == again
+    for name in ("report.html", "usage.json", "metrics.jsonl"):
+        (folder / name).unlink()
 
 
 def ids_of(folder: Path, name: str) -> int:
@@ -157,6 +203,33 @@ def test_wrong_settings_are_refused(folder: Path, capsys: pytest.CaptureFixture,
     (folder / "explorer.html").unlink(missing_ok=True)
     assert run("explore", f"run={folder}", override) == 2
     assert said in capsys.readouterr().err and not (folder / "explorer.html").exists()
+
+
+@pytest.mark.parametrize("code", [errno.EACCES, errno.EROFS])
+def test_a_folder_that_cannot_be_written_to_is_said(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, code: int
+) -> None:
+    def refuse(path: Path, _: str) -> None:
+        raise OSError(code, os.strerror(code), str(path))
+
+    monkeypatch.setattr(explore, "write_text", refuse)
+    assert run("explore", f"run={folder}", "films=0", "analysis=false") == 2
+    said = capsys.readouterr().err
+    assert f"{folder / 'explorer.html'} cannot be written or read ({os.strerror(code)})" in said
+    assert "Traceback" not in said
+
+
+def test_a_comparison_that_could_not_be_written_is_not_begun(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    for root in (tmp_path / "first", tmp_path / "second"):
+        for place in (root, root / "seed_1"):
+            embed(place, 0, digest(folder / "data"))
+        write_config(root, str(folder / "data"))
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setattr(comparing, "compare", lambda *_, **__: pytest.fail("it began"))
+    assert run("probe", f"runs={tmp_path}/*") == 2
+    assert f"{tmp_path}, where comparison.csv is to lie" in capsys.readouterr().err
 
 
 def test_embeddings_of_other_data_are_refused(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

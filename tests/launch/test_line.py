@@ -122,6 +122,14 @@ def test_embeddings_open_with_xarray_and_equal_the_verbs(line: Path) -> None:
     assert model.act(some.obs[:, 0], embedded.alpha_mean).shape == (3, 3, 2)
 
 
+def test_the_training_file_again_has_the_same_embeddings_bit_for_bit(line: Path, tmp_path: Path, capsys) -> None:
+    shutil.copytree(line, tmp_path / "first")
+    assert run("embed", f"run={tmp_path / 'first'}", f"data={line / 'data'}", "name=again") == 0
+    assert "Compared with the episodes it was fitted on" in capsys.readouterr().out
+    before, after = (files(place / "embeddings" / "arrays.zarr") for place in (line, tmp_path / "first/embedded/again"))
+    assert {k: v for k, v in before.items() if k != "zarr.json"} == {k: v for k, v in after.items() if k != "zarr.json"}
+
+
 def test_the_same_command_again_changes_no_file(line: Path) -> None:
     before = files(line)
     assert run("pipeline", *SMALL, "analysis=true", "name=first", f"runs={line.parent}") == 0

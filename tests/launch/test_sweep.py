@@ -71,11 +71,13 @@ def test_jobs_have_their_own_folders_and_wandb_runs_and_one_may_fail(swept: Path
         config = {name: value for name, value in log.config.items() if name != "_wandb"}
         assert config == json_of(config_of(path)) and (log.name, log.group, log.ended) == (path.name, "swept", 0)
     assert run("probe", f"runs={swept}/*", "probe.labels=[return_class]") == 0
-    assert "differences are to" in capsys.readouterr().out
+    how = f"its difference to {done[0].name} [paired]"
+    assert how in capsys.readouterr().out
     table = pd.read_csv(swept / "comparison.csv")
     assert list(table.run) == [path.name for path in done] and table.minus_reference.notna().tolist() == [False, True]
     assert (swept / "comparison.png").exists()
-    assert (swept / "comparison.md").read_text().count("\n") == 4
+    page = (swept / "comparison.md").read_text()
+    assert page.count("\n| ") == 3 and how in page and "return_class: only 3 test groups." in page
     for wrong, said in (
         ("logger=wandb", "leave logger= out"),
         ("reference=nowhere", "none of the runs"),

@@ -133,8 +133,10 @@ def test_absent_agents_and_seeds_without_a_checkpoint_are_left_out():
     arguments["present"][rows.checkpoint == 4, 1] = False
     arguments["present"][(rows.group == 5) & (rows.checkpoint > 1)] = False
     arguments["z_alpha"][~arguments["present"]] = 99
+    arguments["present"][:, 2] = False
     found = change_tables(QUICK, **arguments)
     series = found.series.set_index(["level", "group"])
+    assert series.loc[("z_alpha_2", 0), "note"] == "not evaluated: the agent is never there"
     assert series.loc[("z_alpha_1", 0), "n_checkpoints"] == CHECKPOINTS - 1
     assert series.loc[("z_alpha_0", 5), "note"] == "not evaluated: 2 checkpoints; 4 are needed"
     pairs = found.agreement.set_index(["first", "second"])
@@ -177,6 +179,7 @@ def test_the_words_say_what_changed_what_did_not_and_what_to_doubt(tables: Chang
     assert words[0].startswith("z_ω (team): 14 of 14 training seeds change, 1")
     assert words[4] == "z_α of agent 3: not evaluated: the level has collapsed."
     assert "z_α of agent 0 and z_α of agent 1" in words[5]
+    assert words[5].startswith("Of the changes of z_α of agent 0 and z_α of agent 1, the clearest of 3 pairs, 1")
     assert "within one of each other says little" in words[6] and "seeds are few" not in words[6]
 
 
@@ -187,7 +190,10 @@ def test_nothing_can_be_said_of_three_checkpoints():
     fewer["rows"] = RowIndex(*(column[keep] for column in arguments["rows"]))
     found = change_tables(QUICK, **fewer)
     assert found.changes.empty and found.edges.empty and found.series["p"].isna().all()
-    assert "not evaluated: 3 checkpoints" in change_sentences(found)[0]
+    *words, agreement, doubts = change_sentences(found)
+    assert "not evaluated: 3 checkpoints; 4" in words[0]
+    assert agreement == "Whether agents change together was not evaluated: 0 groups, 2 are needed."
+    assert "within one of each other" not in doubts
     below = change_figure(found.returns, found.changes, found.edges).axes[1]
     assert [text.get_text() for text in below.texts] == ["not evaluated"]
 

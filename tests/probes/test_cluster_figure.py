@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from probes.clusters.clusters import TABLES, ClusterTables
 from probes.clusters.figure import REST, cluster_figure, shares_of
 from probes.clusters.levels import COLLAPSED
-from probes.clusters.summary import doubts_of, sentence
+from probes.clusters.summary import cluster_sentences, doubts_of, sentence
 
 SHARES = {0: [0.75, 0.25, 0.0], 1: [0.1, 0.2, 0.7]}
 BASE = [0.5, 0.25, 0.25]
@@ -82,6 +82,7 @@ def row(**changes) -> dict:
         "n_clusters": 4,
         "noise": 0.0,
         "n_episodes": 768,
+        "n_fitted": 768,
         "n_groups": 48,
         "bootstrap": 0.91,
         "encoders": np.nan,
@@ -109,7 +110,7 @@ def test_the_sentence_of_good_clusters_names_their_numbers():
         ({"encoders": 0.3}, "other encoder seeds find other clusters (0.30)"),
         ({"method": "hdbscan", "noise": 0.6}, "most episodes are in no cluster"),
         ({"one_seed": 2}, "2 of the clusters are one training seed each"),
-        ({"most_reached": True}, "BIC was still falling at the most components"),
+        ({"most_reached": True}, "BIC is lowest at the most components that were tried"),
     ],
 )
 def test_each_doubt_is_said_where_it_applies(changes, words):
@@ -124,4 +125,9 @@ def test_what_has_no_clusters_says_why():
         "z_omega: not clustered: 3 episode(s), 10 needed."
     )
     one = sentence(row(n_clusters=1, bootstrap=np.nan, euclidean=np.nan))
+    assert "from 768 episodes (fitted on 300) of 48" in sentence(row(n_fitted=300))
+    both = [row(note=COLLAPSED), row(note=COLLAPSED, method="hdbscan"), row()]
+    assert cluster_sentences(both) == [sentence(both[0]), sentence(both[2])]
+    unmeasured = sentence(row(bootstrap=np.nan, euclidean=np.nan))
+    assert "48 training seeds. Do not trust it far: stability was not measured." in unmeasured
     assert "1 cluster, from" in one and "Rand" not in one and "None of the usual doubts" in one

@@ -52,6 +52,17 @@ def test_columns_are_labels_seeds_and_checkpoints():
     assert part.classes[2].codes.tolist() == [0, 0] and part.numbers[0].values.tolist() == [8, 2]
 
 
+def test_what_is_not_known_is_in_no_class_and_quantiles_are_cut_within_another_label():
+    goal = np.array([0, 0, 2, 2, -1, 2, 0, 1], np.int32)
+    specs = (LABELS.specs[0], LABELS.specs[1]._replace(within="goal"))
+    found = make_columns(LABELS._replace(values=LABELS.values | {"goal": goal}, specs=specs), ROWS, SPLIT).classes
+    assert found[2].keep.tolist() == [True] * 4 + [False] + [True] * 3
+    assert found[2].codes[found[2].keep].tolist() == [0, 0, 2, 2, 2, 0, 1]
+    # edges: 1.5 where the goal is left, 3.5 where it is right; speed is NaN at 6, and no training episode goes middle
+    assert found[3].keep.tolist() == [True] * 4 + [False, True, False, False]
+    assert found[3].codes[found[3].keep].tolist() == [0, 1, 0, 1, 1]
+
+
 def test_classes_that_are_not_numbered_are_refused():
     for values, words in (
         (np.full(8, 0.5), "is of kind class but holds float64"),

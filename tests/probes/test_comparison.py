@@ -6,7 +6,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from data_gen.trajectory import InputError
-from probes.comparison.comparison import COLUMNS, compare, wide
+from probes.comparison.comparison import COLUMNS, compare, reading, wide
 from probes.comparison.figure import comparison_figure
 from probes.probe import Probe
 from probes.table.significance import holm
@@ -79,6 +79,10 @@ def test_a_label_that_cannot_be_evaluated_is_a_row_that_says_why():
     )
     shown = wide(found)
     assert list(shown.run) == ["full", "empty"] and list(shown.mood) == ["not evaluated"] * 2
+    how, *notes = reading(found)
+    assert "the linear probe of z_omega" in how and "difference to full [paired]" in how
+    (mood,) = [note for note in notes if note.startswith("mood: not evaluated: ")]
+    assert mood.endswith(".") and mood.count("not evaluated") == 1  # once, not once a run
 
 
 def test_runs_with_another_number_of_encoder_seeds_are_compared():

@@ -108,12 +108,24 @@ def test_the_words_say_what_is_coupled_how_tight_and_what_to_doubt(tables: Coupl
     assert regions.startswith(f"{(tested < 0.05).sum()} of {tested.notna().sum()} images")
     few = coupling_sentences(coupling_tables(QUICK, **planted(3)))[0]
     assert "3 groups are few: no p below 0.17 is possible" in few
+    assert "possible after Holm" not in pairs
+
+
+def test_what_no_permutation_could_show_is_said(tables: CouplingTables):
+    """199 permutations give no p below .005, which Holm over 24 images makes .12."""
+    few = tables._replace(images=tables.images.head(9))
+    assert (tables.images["p_least"] == 1 / 200).all() and len(tables.images) == 24
+    assert "no p below 0.12 is possible after Holm over 24" in coupling_sentences(tables)[1]
+    assert "possible after Holm" not in coupling_sentences(few)[1]
+    pairs, regions = coupling_sentences(coupling_tables(QUICK, **planted(3)))
+    assert "To doubt: 3 groups are few; no p below 1 is possible after Holm over " in regions
+    assert "no p below 0.5 is possible after Holm over 3" in pairs
 
 
 def test_one_group_and_one_agent_have_words_and_figures_too():
     alone = planted(1)
     found = coupling_tables(QUICK, **alone)
-    assert "1 group, and 2 can be permuted" in coupling_sentences(found)[0]
+    assert "was not evaluated: 1 group, and 2 can be permuted" in coupling_sentences(found)[0]
     assert found.images["p"].isna().all() and coupling_sentences(found)[1].startswith("How tight")
     coupling_figure(found.pairs, found.images)
     contingency_figure(found.contingency, found.pairs)
@@ -121,7 +133,7 @@ def test_one_group_and_one_agent_have_words_and_figures_too():
     assert "there is one agent" in coupling_sentences(coupling_tables(QUICK, **single))[0]
 
 
-@pytest.mark.parametrize("settings", [{"permutations": 18}, {"bootstrap": 0}, {"seed": -1}])
+@pytest.mark.parametrize("settings", [{"permutations": 18}, {"bootstrap": 39}, {"seed": -1}])
 def test_settings_that_make_no_sense_are_refused(settings: dict):
     with pytest.raises(InputError, match="at least 19 permutations"):
         Coupling(**settings)

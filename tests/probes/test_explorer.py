@@ -164,6 +164,13 @@ def test_latents_of_other_episodes_are_refused() -> None:
         explorer_of("run", planted_set(), z_omega[1:], z_alpha[1:])
 
 
+def test_latents_that_are_not_finite_are_refused() -> None:
+    z_omega, z_alpha = planted_latents()
+    z_alpha[7, 1, 0] = np.nan
+    with pytest.raises(InputError, match="z_alpha is not finite in 1 of 60 episodes, first in row 7"):
+        explorer_of("run", planted_set(), z_omega, z_alpha)
+
+
 def test_agents_that_repeat_the_joint_latent_get_no_view() -> None:
     z_omega, _ = planted_latents()
     repeated = np.repeat(z_omega[:, None], N, axis=1)

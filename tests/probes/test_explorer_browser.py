@@ -93,6 +93,12 @@ def test_a_drag_in_one_view_selects_the_same_episodes_in_all(page: Page) -> None
     assert "brushed" in spreads[0] and "brushed" not in spreads[1]
 
 
+def test_one_episode_has_no_spread(page: Page) -> None:
+    page.value("selection.set(new Uint8Array(EPISODES).map((_, row) => row === 5), 'test')")
+    words = page.value("[...document.querySelectorAll('#latents .spread')].map((p) => p.textContent)")
+    assert words == ["image spread – of all"] * 3
+
+
 def test_cells_of_the_learning_curve_are_filled_and_select(page: Page) -> None:
     returns, found = planted_explorer().returns, planted_set()
     cells = page.value("curve.cells.list.map((c) => [Number(c.seed), Number(c.checkpoint), c.mean, c.count])")

@@ -130,3 +130,13 @@ def test_features_that_are_short_or_not_finite_are_refused(name):
         changed |= {"hand": Features(values, data["hand"].names)} if name == "hand" else {}
         with pytest.raises(InputError, match=words):
             _sets(data | changed)
+
+
+def test_a_data_set_without_hand_features_is_probed_without_them():
+    data = planted_data()
+    rows = len(data["split"])
+    bare = _sets(data | {"hand": Features(np.zeros((rows, 0), np.float32), ())})
+    whole = _sets(data)
+    assert list(bare) == [name for name in whole if name != "hand"]
+    for name, values in bare.items():
+        np.testing.assert_array_equal(values, whole[name])

@@ -196,11 +196,13 @@ def test_colours_follow_the_labels():
         values={
             "team_return": np.array([0.5, 1.5, 2.5], np.float32),
             "goal": np.array([3, 0, 3], np.int32),
+            "known": np.array([1, -1, 0], np.int32),
             "hill": np.array([[0, 1], [1, 1], [0, 0]], np.int32),
         },
         specs=(
             LabelSpec("return_class", "team_return", "quantile", 3),
             LabelSpec("goal", "goal", "class", classes=("a", "b", "c", "none")),
+            LabelSpec("known", "known", "class", classes=("no", "yes")),
             LabelSpec("hill", "hill", "class"),
         ),
     )
@@ -208,6 +210,7 @@ def test_colours_follow_the_labels():
     assert found == [
         ("team_return (return_class)", [0.5, 1.5, 2.5], ()),
         ("goal", [1, 0, 1], ("a", "none")),
+        ("known", [2, 0, 1], ("not known", "no", "yes")),
         ("hill, agent 0", [0, 1, 0], ("0", "1")),
         ("hill, agent 1", [1, 1, 0], ("0", "1")),
     ]

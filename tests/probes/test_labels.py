@@ -1,6 +1,7 @@
 """Targets: edges from the training groups, classes with too few groups, units, and errors that name the label."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from data_gen.trajectory import InputError, Labels, LabelSpec, RowIndex
@@ -8,10 +9,11 @@ from probes.labels import (
     checkpoint_target,
     label_units,
     make_targets,
-    quantile_edges,
+    read_like,
     seed_target,
     within_checkpoint_target,
 )
+from probes.quantiles import quantile_edges
 from tests.probes.planted import CHECKPOINTS, EPISODES, N, planted_data, planted_rows
 
 
@@ -112,6 +114,9 @@ def test_an_unknown_label_is_named_with_the_nearest():
     [
         (np.zeros(480, np.float32), LabelSpec("x", "x", "class"), "holds float32"),
         (np.arange(480) % 3, LabelSpec("x", "x", "class", classes=("a", "b")), "class 0..2, but names 2 classes"),
+        (np.arange(480) % 3 - 2, LabelSpec("x", "x", "class"), "class -2..0, but names 0 classes"),
+        (np.zeros(480, np.float32), LabelSpec("x", "x", "quantile", 2, within="y"), "cut within 'y'"),
+        (np.zeros(480, np.float32), LabelSpec("x", "x", "quantile", 2, within="x"), r"Name one that is, of \['x'\]"),
         (np.zeros(480, np.float32), LabelSpec("x", "x", "ordinal"), "the kinds are class, quantile and real"),
         (np.zeros(480, np.float32), LabelSpec("x", "x", "quantile", bins=1), "asks for 1 bins"),
         (np.zeros(480, np.float32), LabelSpec("x", "y", "real"), "made from 'y'"),
@@ -172,3 +177,73 @@ def test_no_return_no_return_class_within_a_checkpoint():
     assert target is not None and target.failure.startswith("1 class left; quantile edges coincide in 3 checkpoint(s)")
     unseen = within_checkpoint_target(labels, rows, np.where(rows.checkpoint == 1, 2, split).astype(np.int32))
     assert unseen is not None and not unseen.keep[rows.checkpoint == 1].any()
+
+
+def _within(values: np.ndarray, layout: np.ndarray, split: np.ndarray) -> Labels:
+    spec = LabelSpec("return_class", "team_return", "quantile", 3, within="layout")
+    return Labels(values={"team_return": values, "layout": layout}, specs=(spec,))
+
+
+def test_a_label_within_another_has_the_training_edges_of_each_of_its_classes():
+    rows, split = planted_rows()
+    rng = np.random.default_rng(1)
+    layout = rng.integers(0, 4, len(split)).astype(np.int32)
+    layout[split == 0] = np.minimum(layout[split == 0], 2)  # layout 3 is in no training episode
+    layout[[5, 6]] = -1
+    values = (10 * layout + rng.normal(size=len(split))).astype(np.float32)
+    values[400] = np.nan
+    labels = _within(values, layout, split)
+    target = make_targets(labels, rows, split, [])[0]
+    frame = pd.DataFrame({"layout": layout, "value": values.astype(float), "train": split == 0})
+    for name, one in frame[(frame.layout >= 0) & (frame.layout < 3)].groupby("layout"):
+        low, high = one.value[one.train].quantile([1 / 3, 2 / 3])
+        want = (one.value >= low).astype(int) + (one.value >= high)
+        here = one.index[one.value.notna()]
+        np.testing.assert_array_equal(target.values[here], want[here], err_msg=str(name))
+    lost = np.isin(layout, [-1, 3]) | np.isnan(values)
+    np.testing.assert_array_equal(target.keep, ~lost)
+    missing = (lost & np.isfinite(values)).sum()
+    assert target.note == (
+        f"1 episodes have no value; {missing} episodes have no quantile edges, since their class of 'layout' is not "
+        "known or has no training episode"
+    )
+    # Layout alone says nothing of this label, though it says nearly all of the return.
+    assert abs(np.corrcoef(target.values[~lost], layout[~lost])[0, 1]) < 0.15
+    moved = np.where(split == 0, values, 2 * values).astype(np.float32)
+    again = make_targets(_within(moved, layout, split), rows, split, [])[0]
+    np.testing.assert_array_equal(again.values[split == 0], target.values[split == 0])
+
+
+def test_other_episodes_are_read_at_the_edges_of_their_own_class():
+    rows, split = planted_rows()
+    rng = np.random.default_rng(2)
+    layout = rng.integers(0, 2, len(split)).astype(np.int32)
+    values = (10 * layout + rng.normal(size=len(split))).astype(np.float32)
+    stored = _within(values, layout, split)
+    target = make_targets(stored, rows, split, [])[0]
+    np.testing.assert_array_equal(read_like(target, stored, split, stored), target.values)
+    fresh = _within(np.array([0, 10, 10, 0, np.nan], np.float32), np.array([0, 1, 0, -1, 1], np.int32), split[:5])
+    assert read_like(target, stored, split, fresh).tolist() == [1, 1, 2, -1, -1]
+
+
+def test_the_class_within_a_checkpoint_keeps_to_the_class_that_its_label_is_cut_within():
+    rows, split = planted_rows()
+    rng = np.random.default_rng(3)
+    layout = rng.integers(0, 2, len(split)).astype(np.int32)
+    values = (10 * layout + 30 * rows.checkpoint + rng.normal(size=len(split))).astype(np.float32)
+    target = within_checkpoint_target(_within(values, layout, split), rows, split)
+    assert target is not None and target.keep.all()
+    for checkpoint in range(CHECKPOINTS):
+        for one in (0, 1):
+            here = (rows.checkpoint == checkpoint) & (layout == one)
+            low, high = np.percentile(values[here & (split == 0)].astype(float), [100 / 3, 200 / 3])
+            np.testing.assert_array_equal(target.values[here], (values[here] >= low) * 1 + (values[here] >= high))
+
+
+def test_a_class_that_is_not_known_loses_its_rows():
+    values = np.tile(np.array([0, 1, 2], np.int32), 160)
+    values[[0, 7]] = -1
+    target = _one(values, "class", classes=("a", "b", "c"))
+    assert np.flatnonzero(~target.keep).tolist() == [0, 7] and target.note == "2 episodes have no value"
+    assert target.classes == ("a", "b", "c") and target.failure == ""
+    np.testing.assert_array_equal(target.values[target.keep], values[target.keep])

@@ -264,6 +264,19 @@ def test_facts_count_groups_and_episodes():
     assert "Recorded with" not in dict(facts_of(dataset()))
 
 
+def test_data_of_elsewhere_are_not_said_to_be_learned_or_of_failed_physics():
+    brought = dict(facts_of(dataset(groups=["a", "b"], discarded=["r4: doubled"], domain={"name": "table"})))
+    assert brought["Left out"] == "1 time(s), first: r4: doubled" and "Groups (training seeds)" not in brought
+    assert brought["Groups"] == "3 train (12 episodes), 1 validation (4 episodes), 2 test (8 episodes)"
+
+
+def test_episodes_that_were_never_rewarded_are_not_said_to_have_a_return():
+    data = dataset()
+    zeros = data._replace(outcomes=data.outcomes._replace(rewards=np.zeros((EPISODES, T, N), np.float32)))
+    titles = [track.title for track in pick_tracks(zeros, (0, 1))]
+    assert len(titles) == 6 and all(", no rewards, group " in title for title in titles)
+
+
 def test_facts_name_the_physics_and_what_it_lacks():
     meta = {
         "domain": {"name": "mujoco", "scenario": "Ant 4x2", "obsk": None, "engine": {"name": "auto"}, "hills": [1]},

@@ -1,0 +1,191 @@
+"""From somebody's recordings to a report: one command writes a data set, and the rest of the line works on it."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from data_gen.ingest.sources import READERS, open_source, settings_of
+from data_gen.storage.dataset import present_shards, read_dataset
+from data_gen.trajectory import InputError
+from tests.data_gen.ingest.memory import LAYOUT, Memory, recording
+from tests.launch.commands import files, run
+
+TINY = [
+    "model.joint_width=4",
+    "model.local_width=2",
+    "model.hidden=16",
+    "model.decoder_hidden=16",
+    "train.steps=40",
+    "train.batch=16",
+    "train.steps_per_dispatch=10",
+    "train.eval_every=10",
+    "probe.bootstrap=200",
+    "probe.permutations=1",
+    "probe.probes=[linear]",
+]
+
+
+def people(n: int = 12, **changed) -> Memory:
+    return Memory([recording(k, frames=24) for k in range(n)], **changed)
+
+
+@pytest.fixture
+def source(monkeypatch, tmp_path):
+    """Whatever is asked for, the source is this one; its path is a file that is there."""
+    chosen = {"reader": people()}
+    monkeypatch.setattr("launch.ingest.open_source", lambda name, path, settings: chosen["reader"])
+    monkeypatch.chdir(tmp_path)
+    return chosen
+
+
+COLUMNS = ["columns.time=t", "columns.position=[x,y]"]
+ASKED = [*COLUMNS, "treatment.window=8", "name=mine"]
+
+
+def test_a_dry_run_says_what_is_there_and_writes_nothing(source, tmp_path: Path, capsys) -> None:
+    assert run("ingest", *ASKED, "dry_run=true") == 0
+    text = capsys.readouterr().out
+    assert "12; 0 end because they terminated" in text and "36 of up to 8 steps, 3 agents" in text
+    assert run("ingest", *ASKED, "dry_run=true", "summary=json") == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["recordings"]["count"] == 12 and summary["treated"]["episodes"] == 36
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_ingest_writes_a_run_with_a_card_and_again_changes_nothing(source, capsys) -> None:
+    assert run("ingest", *ASKED) == 0
+    assert "data set runs/mine/data" in capsys.readouterr().out
+    mine = Path("runs/mine")
+    found = read_dataset(mine / "data")
+    assert len(found.split) == 36 and found.meta["treatment"]["window"] == 8
+    assert "36 episodes of up to 8 steps" in (mine / "data" / "README.md").read_text()
+    config = yaml.safe_load((mine / "config.yaml").read_text())["ingest"]
+    assert config["source"] == "table" and config["treatment"]["window"] == 8 and config["columns"]["time"] == "t"
+    (note,) = json.loads((mine / "provenance.json").read_text())
+    assert note["seeds"] == {"ingest": 0}
+    before = files(mine)
+    assert run("ingest", *ASKED) == 0 and files(mine) == before
+    assert run("ingest", *COLUMNS, "name=mine", "treatment.window=6") == 2
+    assert "ingest.treatment.window is 8 there and 6 here" in capsys.readouterr().err
+    source["reader"] = people(11)
+    assert run("ingest", *ASKED) == 2
+    assert "shard-00000 was recorded with other settings" in capsys.readouterr().err
+    assert files(mine) == before
+
+
+def test_an_interrupted_ingest_goes_on_where_it_stopped(source, monkeypatch) -> None:
+    monkeypatch.setattr("data_gen.ingest.write.META_SHARE", 0)
+    small = [*ASKED, "shard_bytes=4000"]
+    assert run("ingest", *small) == 0
+    whole = files(Path("runs/mine"))
+    assert len(present_shards(Path("runs/mine/data"))) > 4
+    passes = []
+
+    class Torn(Memory):
+        def recordings(self):
+            passes.append(1)
+            for number, one in enumerate(super().recordings()):
+                if len(passes) == 2 and number == 5:
+                    raise OSError("the disk is gone")
+                yield one
+
+    source["reader"] = Torn([recording(k, frames=24) for k in range(12)])
+    other = [*COLUMNS, "treatment.window=8", "name=other", "shard_bytes=4000"]
+    assert run("ingest", *other) == 1
+    assert 0 < len(present_shards(Path("runs/other/data"))) < len(present_shards(Path("runs/mine/data")))
+    assert not Path("runs/other/data/README.md").exists()
+    assert run("ingest", *other) == 0
+    again = files(Path("runs/other"))
+    shards = {name: content for name, content in whole.items() if name.startswith("data/shard")}
+    own = {name: content for name, content in again.items() if name.startswith("data/shard")}
+    # What says by which command a shard was made differs; all arrays and their checksums do not.
+    described = ("manifest.json", "arrays.zarr/zarr.json")
+    assert shards.keys() == own.keys()
+    assert all(own[name] == shards[name] for name in shards if not name.endswith(described))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (["source=tabel"], "Did you mean 'table'?"),
+        (["path=nowhere/at.csv"], "path='nowhere/at.csv' does not exist"),
+        ([], "path='' does not exist"),
+        (["columns.tiem=t"], "Did you mean 'columns.time'?"),
+        (["treatment.windows=4"], "Did you mean 'treatment.window'?"),
+        (["summary=xml"], "it is one of text, json"),
+        (["duplicates=keep"], "it is one of refuse, drop"),
+        (["split=[1,2]"], "three positive numbers"),
+    ],
+)
+def test_what_is_wrong_names_itself_before_anything_is_written(
+    wrong: list[str], said: str, tmp_path: Path, monkeypatch, capsys
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("ingest", *COLUMNS, *wrong) == 2
+    error = capsys.readouterr().err
+    assert said in error and error.startswith("error: ") and "Traceback" not in error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_cannot_be_split_is_shown_and_refused(source, tmp_path: Path, capsys) -> None:
+    source["reader"] = people(2)
+    for dry in ("false", "true"):
+        assert run("ingest", *ASKED, f"dry_run={dry}") == 2
+        told = capsys.readouterr()
+        assert "recordings  2;" in told.out and "there are 2 group(s)" in told.err
+    source["reader"] = Memory([*people(5).recordings(), recording(0, frames=24, name="again")])
+    assert run("ingest", *ASKED) == 2
+    assert "'again' is the same as 'r0'" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+    assert run("ingest", *ASKED, "duplicates=drop") == 0
+    assert set(read_dataset(Path("runs/mine/data")).rows.episode.tolist()) == set(range(5))
+
+
+def test_a_home_is_found_and_a_package_that_is_not_there_is_named(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.csv").write_text("t,who,x,y\n" + "".join(f"{t},a,{t}.5,{t}\n" for t in range(9)))
+    assert run("ingest", "path=~/own.csv", *COLUMNS, "columns.agent=who", "dry_run=true") == 2
+    told = capsys.readouterr()
+    assert "recordings  1;" in told.out and "there are 1 group(s)" in told.err
+    monkeypatch.setitem(sys.modules, "data_gen.ingest.readers.sleap", None)
+    (tmp_path / "poses.h5").write_text("")
+    assert run("ingest", "source=sleap", "path=poses.h5") == 2
+    assert "source=sleap needs the package" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_every_format_is_there(name: str, tmp_path: Path) -> None:
+    pytest.importorskip(READERS[name].module)
+    assert settings_of(name) is not None
+    with pytest.raises(InputError, match="does not exist"):
+        open_source(name, str(tmp_path / "nothing"), None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("frame", ["world", "egocentric"])
+def test_the_whole_line_works_on_it(frame: str, source, capsys) -> None:
+    layout = LAYOUT._replace(action=LAYOUT.action._replace(size=0), action_names=())
+    bare = [recording(k, frames=24) for k in range(12)]
+    bare = [one._replace(actions=one.actions[..., :0]) for one in bare]
+    bare[2].present[10:, 1] = False
+    source["reader"] = Memory(bare, layout)
+    assert run("ingest", *ASKED, f"treatment.frame={frame}", "split=[6,2,4]") == 0
+    asked = [*TINY, "data=runs/mine/data", "name=mine", "clusters.bootstrap=2"]
+    assert run("pipeline", *asked, "coupling.permutations=99", "changes.permutations=99") == 0
+    table = pd.read_csv("runs/mine/probes.csv")
+    style = table[(table.label == "style") & (table.probe == "linear")].set_index("features")
+    assert style.value["hand"] > 0.9  # calm and wild walks differ in speed
+    found = read_dataset(Path("runs/mine/data"))
+    assert style.n_groups.max() == len(np.unique(found.rows.group[found.rows_of("test")]))
+    page = Path("runs/mine/report.html").read_text()
+    assert "Groups (training seeds)" not in page and "Physics failed" not in page and "memory" in page
+    before = files(Path("runs/mine"))
+    assert run("pipeline", *asked, "coupling.permutations=99", "changes.permutations=99") == 0
+    assert files(Path("runs/mine")) == before
+    assert run("explore", "run=runs/mine", "films=0", "clusters.bootstrap=2", "analysis=false") == 0
