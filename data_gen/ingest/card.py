@@ -81,10 +81,10 @@ def _rows(root: Path, manifests: list[dict[str, Any]]) -> Rows:
 def _shape(manifests: list[dict[str, Any]], attrs: dict[str, Any], rows: Rows) -> Iterator[str]:
     meta, (_, steps, agents, width) = attrs["meta"], manifests[0]["arrays"]["obs"]["shape"]
     action = attrs["action"]
-    named = f": {', '.join(meta['action_names'])}" if meta.get("action_names") else ""
+    named = f": {_named(meta['action_names'])}" if meta.get("action_names") else ""
     yield f"- {len(rows.split):,} episodes of up to {steps} steps and {agents} agents, in {len(manifests)} shard(s)"
     yield f"- {rows.real.sum():,} steps of an agent, {rows.real.sum() / (len(rows.split) * steps * agents):.1%} of all"
-    yield f"- {width} observations: {', '.join(meta.get('obs_names', [])) or 'not named'}"
+    yield f"- {width} observations: {_named(meta.get('obs_names', [])) or 'not named'}"
     yield f"- {action['kind']} actions of size {action['size']}{named}"
     if "frame" in meta:
         yield f"- frame of reference: {meta['frame']}; actions: {meta['derived']}"
@@ -93,6 +93,13 @@ def _shape(manifests: list[dict[str, Any]], attrs: dict[str, Any], rows: Rows) -
         yield f"- units: {', '.join(f'{name} in {unit}' for name, unit in meta['units'].items()) or 'not stated'}"
         yield f"- agents: {', '.join(meta['agents']) or 'exchangeable'}"
     yield f"- hand features: {', '.join(attrs['hand_names']) or 'none'}"
+
+
+def _named(names: list[str] | list[list[str]]) -> str:
+    """Names of columns, by agent where each has its own."""
+    if names and isinstance(names[0], list):
+        return "; ".join(f"agent {agent}: {', '.join(own)}" for agent, own in enumerate(names))
+    return ", ".join(map(str, names))
 
 
 def _split(rows: Rows, meta: dict[str, Any]) -> Iterator[str]:

@@ -9,9 +9,10 @@ from data_gen.ingest.card import card
 from data_gen.ingest.summary import summary_json
 from data_gen.ingest.survey import survey
 from data_gen.ingest.write import Storing, plan, write
-from data_gen.storage.dataset import digest, read_dataset
+from data_gen.storage.dataset import digest, read_dataset, write_shard
 from data_gen.trajectory import SPLITS, InputError
 from tests.data_gen.ingest.memory import Memory, outline, recording, windows
+from tests.data_gen.test_dataset import tiny_shard
 
 
 @pytest.fixture(scope="module")
@@ -80,3 +81,9 @@ def test_readers_do_not_look_at_it(root: Path) -> None:
 def test_a_set_that_is_not_whole_has_no_card(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds no data set"):
         card(tmp_path)
+
+
+def test_columns_that_agents_have_of_their_own_are_named_by_agent(tmp_path: Path) -> None:
+    for index in range(3):
+        write_shard(tmp_path, index, 3, tiny_shard(index, obs_names=[["knee", "hip"], ["foot"]]), {})
+    assert "observations: agent 0: knee, hip; agent 1: foot\n" in card(tmp_path)

@@ -13,7 +13,7 @@ from data_gen.ingest.readers.columns import Columns
 from data_gen.ingest.readers.table import TableReader
 from data_gen.ingest.recording import LabelColumn, Recording
 
-REAL = Path("/work/shared/data/overcooked_humans.parquet")
+REAL = Path(__file__).resolve().parents[4] / "shared" / "data" / "overcooked_humans.parquet"
 COLORS, MOVES = ("blue", "green", "red"), ("left", "right")
 COLUMNS = dict(
     episode="game",
