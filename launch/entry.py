@@ -1,6 +1,7 @@
 """What every entry point shares: hydra, error messages that name the nearest valid name, and exit codes.
 
-0: done. 2: the input is wrong, and a paragraph says how. 1: something else failed. 130: interrupted.
+0: done. 2: the input is wrong, and a paragraph says how. 3: a training ended in numbers that are not finite. 1:
+something else failed. 130: interrupted.
 """
 
 import difflib
@@ -36,6 +37,7 @@ WITHIN = {
 }
 HOME = r"([\w.]+=)(~[^\"',]*)"  # a shell leaves ~ alone after key=, and hydra takes it in quotes only
 LOCKED = (errno.EACCES, errno.EPERM, errno.EROFS)  # a folder of another user, or a disk that is read-only
+DIVERGED = 3
 LONGEST = 100  # characters of a sweep folder's name; a file system takes 255 bytes
 
 
@@ -103,7 +105,7 @@ def _say(error: Exception, config: str) -> int:
         return 2
     if isinstance(error, TrainingDiverged):
         print(f"error: {error}", file=sys.stderr)
-        return 1
+        return DIVERGED
     if isinstance(error, StepFailed):
         print(f"error: {error}", file=sys.stderr)
         return error.code

@@ -11,6 +11,7 @@ from data_gen.trajectory import select
 from launch.data import inputs_of
 from launch.embedding import read_usage
 from launch.encoders import encoded_of, folders_of
+from launch.entry import DIVERGED
 from launch.schema import Study, StudyDomain
 from launch.steps import StepFailed, Steps
 from launch.worth import worth_table
@@ -18,8 +19,6 @@ from marl_vae.files import write_text
 from probes.probe import Probe
 from probes.study.study import best_arm, for_validation, mean_skill, summary_of
 from probes.table.table import probe_table
-
-DIVERGED = 1  # the exit code of a training that ended in numbers that are not finite
 
 
 class Part:

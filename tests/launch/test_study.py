@@ -6,6 +6,10 @@ import pandas as pd
 import pytest
 
 import launch.study
+from launch.schema import Study, StudyDomain
+from launch.steps import StepFailed, Steps
+from launch.study_part import Part
+from marl_vae.member import TrainingDiverged
 from tests.launch.commands import run
 
 
@@ -54,3 +58,32 @@ def test_domains_are_worked_on_apart_and_told_together(tmp_path: Path, monkeypat
     names = ["hill_climbing", "coordination", "halfcheetah"]
     assert sorted(commands) == sorted(["python", "-m", "launch.study", *given, f"only={name}"] for name in names)
     assert list(told) == names and told["coordination"]["search"].arm[0] == "coordination"
+
+
+def test_an_arm_that_diverged_is_left_out_and_one_that_broke_ends_the_study(tmp_path: Path, monkeypatch) -> None:
+    codes = {"first": 0, "second": 3, "third": 0}
+    own = StudyDomain(data=[], labels=["goal"], intervene=[], hold_out=[], arms=list(codes))
+    cfg = Study(runs=str(tmp_path), search={arm: [] for arm in codes}, domains={"plane": own})
+    part = Part(cfg, "plane", Steps(tmp_path / "steps"))
+
+    def train(kind: str, *overrides: list[str]) -> Path:
+        code = codes[kind.removeprefix("search/")]
+        if code:
+            raise StepFailed(kind, code)
+        return tmp_path / kind
+
+    monkeypatch.setattr(part, "train", train)
+    monkeypatch.setattr(part, "judged", lambda place, split: {"mean_skill": 0.5 if place.name == "first" else 0.7})
+    assert part.search().mean_skill.fillna(-1).tolist() == [0.5, -1, 0.7]
+    codes["second"] = 1
+    with pytest.raises(StepFailed, match="search/second"):
+        part.search()
+
+
+def test_a_training_that_diverged_has_an_exit_code_of_its_own(tmp_path: Path, monkeypatch, capsys) -> None:
+    def diverge(cfg) -> None:
+        raise TrainingDiverged("recon became nan at step 0")
+
+    monkeypatch.setattr(launch.study, "main", diverge)
+    assert run("study", f"runs={tmp_path}") == 3
+    assert capsys.readouterr().err == "error: recon became nan at step 0\n"
