@@ -118,10 +118,14 @@ class Prediction(NamedTuple):
     probabilities: Float[np.ndarray, "m K"]
 
 
+Fitted = Callable[[Float[np.ndarray, "m F"]], Prediction]
+
+
 class Choice(NamedTuple):
-    """The strength chosen, and how many of the fits behind the choice did not converge."""
+    """The strength chosen, its fit of each fold, and how many of the fits behind the choice did not converge."""
 
     strength: float
+    fits: list[Fitted]
     n_unconverged: int
 
 
@@ -138,25 +142,46 @@ def predict(
     config: Probe,
     balanced: bool = True,
 ) -> Prediction:
-    """Fit on the first rows, predict the others; features come standardised.
+    """`fit` on the first rows, and what it says of the others."""
+    return fit(probe, kind, x_fit, y_fit, strength, config, balanced)(x_score)
 
-    Minimises mean loss + strength/2 ||w||^2. Where `balanced`, classes weigh equally in the loss, because the score is
-    balanced accuracy; a code needs the rows' own frequencies. A real target is standardised by the rows fitted on.
+
+def fit(
+    probe: str,
+    kind: str,
+    x_fit: Float[np.ndarray, "n F"],
+    y_fit: Num[np.ndarray, " n"],
+    strength: float,
+    config: Probe,
+    balanced: bool = True,
+) -> Fitted:
+    """Minimise mean loss + strength/2 ||w||^2; features come standardised.
+
+    Where `balanced`, classes weigh equally in the loss, because the score is balanced accuracy; a code needs the rows'
+    own frequencies. A real target is standardised by the rows fitted on.
     """
     family = PROBES[probe]
-    x_fit, x_score = x_fit.astype(family.dtype, copy=False), x_score.astype(family.dtype, copy=False)
+    x_fit, real = x_fit.astype(family.dtype, copy=False), kind != "class"
+    mean, scale = (y_fit.mean(), y_fit.std()) if real else (0, 1)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
-        if kind == "class":
-            model = family.classifier(x_fit, y_fit, strength, config, balanced)
-            values, classes, probabilities = model.predict(x_score), model.classes_, model.predict_proba(x_score)
+        if real:
+            model = family.regressor(x_fit, (y_fit - mean) / scale, strength, config)
         else:
-            mean, scale = y_fit.mean(), y_fit.std()
-            values = mean + scale * family.regressor(x_fit, (y_fit - mean) / scale, strength, config).predict(x_score)
-            classes, probabilities = np.zeros(0, int), np.zeros((len(x_score), 0))
+            model = family.classifier(x_fit, y_fit, strength, config, balanced)
     # The MLP's number of steps is part of what it is, so only the linear probe can fail to converge.
     converged = probe != "linear" or not _stopped(caught)
-    return Prediction(np.asarray(values), converged, np.asarray(classes), np.asarray(probabilities))
+
+    def fitted(x_score: Float[np.ndarray, "m F"]) -> Prediction:
+        x_score = x_score.astype(family.dtype, copy=False)
+        values = model.predict(x_score)
+        if real:
+            return Prediction(
+                np.asarray(mean + scale * values), converged, np.zeros(0, int), np.zeros((len(x_score), 0))
+            )
+        return Prediction(np.asarray(values), converged, np.asarray(model.classes_), model.predict_proba(x_score))
+
+    return fitted
 
 
 def linear_weights(
@@ -235,14 +260,16 @@ def choose_strength(
     A fold whose fitted rows hold one value cannot be fitted and is left out; with none left the strongest is taken.
     """
     candidates = config.strengths_of(probe)
-    usable = [(fit, score) for fit, score in folds if len(np.unique(y[fit])) > 1 and len(np.unique(y[score])) > 1]
-    best, best_value, n_unconverged = candidates[0], -np.inf, 0
+    usable = [(rows, score) for rows, score in folds if len(np.unique(y[rows])) > 1 and len(np.unique(y[score])) > 1]
+    best, best_fits, best_value, n_unconverged = candidates[0], [], -np.inf, 0
     for strength in candidates:
-        values = []
-        for fit, score in usable:
-            guess = predict(probe, kind, x[fit], y[fit], x[score], strength, config)
-            values.append(value_of(kind, y[score], guess.values, float(y[fit].mean())))
-            n_unconverged += not guess.converged
+        fits = [fit(probe, kind, x[rows], y[rows], strength, config) for rows, _ in usable]
+        guesses = [fitted(x[score]) for fitted, (_, score) in zip(fits, usable, strict=True)]
+        n_unconverged += sum(not guess.converged for guess in guesses)
+        values = [
+            value_of(kind, y[score], guess.values, float(y[rows].mean()))
+            for guess, (rows, score) in zip(guesses, usable, strict=True)
+        ]
         if values and np.mean(values) > best_value:
-            best, best_value = strength, float(np.mean(values))
-    return Choice(strength=best, n_unconverged=n_unconverged)
+            best, best_fits, best_value = strength, fits, float(np.mean(values))
+    return Choice(strength=best, fits=best_fits, n_unconverged=n_unconverged)

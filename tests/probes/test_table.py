@@ -8,7 +8,7 @@ import probes.probe
 from data_gen.trajectory import Features, InputError, LabelSpec
 from probes.bootstrap import draw_weights, sample
 from probes.labels import make_targets
-from probes.probe import Probe
+from probes.probe import Probe, choose_strength, predict
 from probes.scores import class_sums, interval, point
 from probes.table.exam import Result, group_exam, run_exam
 from probes.table.rows import COLUMNS, own_columns
@@ -67,6 +67,22 @@ def test_the_negative_control_sits_at_chance_for_every_unit(label, chance):
     result = run_exam(data["encoded"].z_omega[0].astype(float), exam, "linear", config)
     assert len(result.negative) == 60 and point(result.task) > 0.9
     assert np.mean([point(sums) for sums in result.negative]) == pytest.approx(chance, abs=0.05)
+
+
+@pytest.mark.parametrize(("probe", "fits"), [("mlp", 2), ("linear", 2 * 4 + 1)])
+def test_the_task_is_fitted_at_the_chosen_strength_which_the_mlps_choice_has_done(monkeypatch, probe, fits):
+    few = {"permutations": 0, "mlp_permutations": 0, "strengths": [1.0, 0.1], "mlp_strengths": [0.1, 0.01], "folds": 4}
+    data, config, made = planted_data(), Probe(**(QUICK | few)), []
+    (target,) = make_targets(data["labels"], data["rows"], data["split"], ["mood"])
+    exam = group_exam(target, data["rows"], data["split"], config)._replace(drawn_score=np.zeros(0, int))
+    x, y, real = data["encoded"].z_omega[0].astype(float), exam.values, probes.probe.fit
+    monkeypatch.setattr(probes.probe, "fit", lambda *given: made.append(given) or real(*given))
+    found = run_exam(x, exam, probe, config)
+    assert len(made) == fits
+    strength = choose_strength(probe, exam.kind, x, y, exam.folds[probe], config).strength
+    guess = predict(probe, exam.kind, x[exam.train], y[exam.train], x[exam.test], strength, config)
+    wanted = class_sums(y[exam.test], guess.values, exam.groups[exam.test], (exam.n_groups, exam.n_classes))
+    np.testing.assert_array_equal(found.task.hits, wanted.hits)
 
 
 def test_a_permutation_is_scored_against_its_own_labels_and_no_choice_sees_the_test_rows():
