@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from benchmarks.browser import CHROMIUM, Page, browser, patiently
+from probes.coupling.images import image_sums, spread
 from probes.explorer.page import explorer_page
 from tests.probes.explorer_page import copied, corner, drag, on_raw_axes, press, selected, shades
 from tests.probes.planted_explorer import (
@@ -87,9 +88,11 @@ def test_a_drag_in_one_view_selects_the_same_episodes_in_all(page: Page) -> None
     assert f"mean return {returns[expected].mean():.4g}, of all {returns.mean():.4g}" in status
     spreads = page.value("[...document.querySelectorAll('#latents .spread')].map((p) => p.textContent)")
     for text, z in zip(spreads, [z_omega, z_alpha[:, 0], np.delete(z_alpha[:, 1], 3, 0)], strict=True):
-        here = z[expected] if len(z) == B else z[np.delete(chosen, 3)]
-        spread = [np.linalg.norm(part - part.mean(0), axis=1).mean() for part in (here, z)]
-        assert f"image spread {spread[0] / spread[1]:.2f} of all" in text
+        here = chosen if len(z) == B else np.delete(chosen, 3)
+        ratio = np.trace(np.cov(z[here].T)) / np.trace(np.cov(z.T))
+        assert f"image spread {ratio:.2f} of all" in text
+        sums = image_sums(z[None], np.ones((1, len(z)), bool))[0]  # the tables of coupling say the same
+        assert spread(sums[here].sum(0), sums.sum(0)) == pytest.approx(ratio, rel=1e-5)
     assert "brushed" in spreads[0] and "brushed" not in spreads[1]
 
 
