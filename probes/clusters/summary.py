@@ -13,6 +13,7 @@ from probes.table.rows import FEW_GROUPS
 
 UNSTABLE = 0.7  # mean adjusted Rand below which clusters are called unstable
 MOSTLY = 0.5  # share of noise above which it is said
+LOOSE = 0.9  # ICTD above which the trajectories of a cluster are called no tighter than the whole
 ONE_SEED = 0.8  # share of a cluster's episodes that one training seed may have before it is called that seed
 
 NAMES = {"mixture": "Gaussian mixture, number by BIC", "hdbscan": "HDBSCAN"}
@@ -69,10 +70,9 @@ def sentence(row: dict[str, Any]) -> str:
     if row["note"]:
         return f"{row['level']}: {row['note']}."
     noise = f", {row['noise']:.0%} of the episodes in none" if row["method"] == "hdbscan" else ""
-    fitted = f" (fitted on {row['n_fitted']})" if row["n_fitted"] < row["n_episodes"] else ""
     found = (
         f"{row['level']} ({NAMES[row['method']]}): {row['n_clusters']} cluster{'s' * (row['n_clusters'] != 1)}{noise}, "
-        f"from {row['n_episodes']} episodes{fitted} of {row['n_groups']} training seeds"
+        f"from {row['n_episodes']} episodes of {row['n_groups']} training seeds"
     )
     if row["n_clusters"] > 1:
         if not math.isnan(row["bootstrap"]):
@@ -92,9 +92,17 @@ def doubts_of(row: dict[str, Any]) -> list[str]:
         reason
         for holds, reason in (
             (row["n_groups"] < FEW_GROUPS, f"{row['n_groups']} training seeds are few"),
+            (
+                row["n_fitted"] < row["n_episodes"],
+                f"fitted on {row['n_fitted']} of the {row['n_episodes']} episodes (clusters.rows), and how many clusters "
+                "there are depends on how many episodes",
+            ),
             (several and math.isnan(row["bootstrap"]), "stability was not measured"),
             (row["bootstrap"] < UNSTABLE, f"the clusters change when seeds are redrawn (below {UNSTABLE})"),
+            (row["n_encoders"] < 2, "there is one encoder seed, and another may find other clusters"),
             (row["encoders"] < UNSTABLE, f"other encoder seeds find other clusters ({row['encoders']:.2f})"),
+            (several and math.isnan(row["euclidean"]), "how alike the trajectories of a cluster are was not measured"),
+            (row["euclidean"] > LOOSE, f"trajectories of one cluster are hardly more alike than any (above {LOOSE})"),
             (row["noise"] > MOSTLY, "most episodes are in no cluster"),
             (several and row["one_seed"] > 0, f"{row['one_seed']} of the clusters are one training seed each"),
             (row["most_reached"], "BIC is lowest at the most components that were tried"),

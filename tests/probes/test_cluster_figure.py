@@ -85,7 +85,8 @@ def row(**changes) -> dict:
         "n_fitted": 768,
         "n_groups": 48,
         "bootstrap": 0.91,
-        "encoders": np.nan,
+        "encoders": 0.88,
+        "n_encoders": 5,
         "euclidean": 0.352,
         "one_seed": 0,
         "most_reached": False,
@@ -105,9 +106,13 @@ def test_the_sentence_of_good_clusters_names_their_numbers():
     ("changes", "words"),
     [
         ({"n_groups": 4}, "4 training seeds are few"),
+        ({"n_fitted": 300}, "fitted on 300 of the 768 episodes (clusters.rows), and how many clusters"),
         ({"bootstrap": 0.69}, "the clusters change when seeds are redrawn"),
         ({"bootstrap": np.nan}, "stability was not measured"),
         ({"encoders": 0.3}, "other encoder seeds find other clusters (0.30)"),
+        ({"encoders": np.nan, "n_encoders": 1}, "there is one encoder seed, and another may find other clusters"),
+        ({"euclidean": 0.91}, "trajectories of one cluster are hardly more alike than any (above 0.9)"),
+        ({"euclidean": np.nan}, "how alike the trajectories of a cluster are was not measured"),
         ({"method": "hdbscan", "noise": 0.6}, "most episodes are in no cluster"),
         ({"one_seed": 2}, "2 of the clusters are one training seed each"),
         ({"most_reached": True}, "BIC is lowest at the most components that were tried"),
@@ -125,9 +130,8 @@ def test_what_has_no_clusters_says_why():
         "z_omega: not clustered: 3 episode(s), 10 needed."
     )
     one = sentence(row(n_clusters=1, bootstrap=np.nan, euclidean=np.nan))
-    assert "from 768 episodes (fitted on 300) of 48" in sentence(row(n_fitted=300))
     both = [row(note=COLLAPSED), row(note=COLLAPSED, method="hdbscan"), row()]
     assert cluster_sentences(both) == [sentence(both[0]), sentence(both[2])]
     unmeasured = sentence(row(bootstrap=np.nan, euclidean=np.nan))
-    assert "48 training seeds. Do not trust it far: stability was not measured." in unmeasured
+    assert "48 training seeds. Do not trust it far: stability was not measured; how alike the" in unmeasured
     assert "1 cluster, from" in one and "Rand" not in one and "None of the usual doubts" in one
