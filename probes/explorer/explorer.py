@@ -12,6 +12,7 @@ from jaxtyping import Float, Int, Int32
 from data_gen.trajectory import SPLITS, Dataset, InputError, Labels, RowIndex
 from probes.report.episodes import episode_returns
 from probes.report.films import Films
+from probes.sampling import draw_evenly
 
 PLANE, ACTIONS = "plane", "actions"
 HELD_OUT = "held-out checkpoint"
@@ -118,8 +119,4 @@ def tracks_of(found: Dataset) -> Tracks:
 def stratified(rows: RowIndex, k: int) -> Int[np.ndarray, " K"]:
     """At most k rows in order, as evenly as can be from every group at every checkpoint; the same each time."""
     cell = np.unique(np.stack([rows.group, rows.checkpoint], 1), axis=0, return_inverse=True)[1].ravel()
-    shuffled = np.random.default_rng(0).permutation(len(cell))
-    by_cell = shuffled[np.argsort(cell[shuffled], kind="stable")]
-    turn = np.empty(len(cell), int)
-    turn[by_cell] = np.arange(len(cell)) - np.searchsorted(cell[by_cell], cell[by_cell])
-    return np.sort(shuffled[np.argsort(turn[shuffled], kind="stable")][:k])
+    return draw_evenly(cell, k, np.random.default_rng(0))
