@@ -27,6 +27,7 @@ from probes.coupling.coupling import coupling_tables
 from probes.coupling.figure import contingency_figure, coupling_figure
 from probes.coupling.text import coupling_sentences
 from probes.features import Encoded
+from probes.groups import group_word
 from probes.levels import JOINT, local_level
 from probes.report.episodes import episode_returns
 from probes.report.figures import records
@@ -61,7 +62,7 @@ def analysed_by_kind(
     encoded, deviations = latents_of(places)
     if has_flat_vae(run):
         encoded = encoded._replace(flat_vae=flat_vae(run, found, seen_of(run)))
-    into = run / FOLDER
+    into, group = run / FOLDER, group_word(found.meta)
     tables = cluster_tables(
         cfg.clusters,
         encoded=encoded,
@@ -93,12 +94,12 @@ def analysed_by_kind(
     except InputError as error:
         of_coupling = [f"Coupling was not evaluated: {error}"]
     changes = change_tables(cfg.changes, z_omega=encoded.z_omega[0], **own)
-    figures["changes"] = {"changes": change_figure(changes.returns, changes.changes, changes.edges)}
+    figures["changes"] = {"changes": change_figure(changes.returns, changes.changes, changes.edges, group)}
     keep(into, "changes", changes._asdict(), figures["changes"])
     said = {
-        "clusters": cluster_sentences(records(tables.summary)),
+        "clusters": cluster_sentences(records(tables.summary), group),
         "coupling": of_coupling,
-        "changes": change_sentences(changes),
+        "changes": change_sentences(changes, cfg.changes.false_alarms, group),
     }
     return said, {kind: list(drawn) for kind, drawn in figures.items()}
 

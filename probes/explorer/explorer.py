@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int, Int32
 
 from data_gen.trajectory import SPLITS, Dataset, InputError, Labels, RowIndex
+from probes.groups import group_word
 from probes.report.episodes import episode_returns
 from probes.report.films import Films
 from probes.sampling import draw_evenly
@@ -44,6 +45,7 @@ class Explorer(NamedTuple):
 
     `split` numbers SPLITS, then HELD_OUT, of checkpoints that nothing was fitted on.
     `clusters` are cluster numbers by name: -1 is noise, less is of none. `updates`: the learner's at each checkpoint.
+    `group` is that of `group_word`.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Explorer(NamedTuple):
     z_omega: Float[np.ndarray, "B Zw"]
     z_alpha: Float[np.ndarray, "B N Za"]
     tracks: Tracks
+    group: str
     clusters: Mapping[str, Int[np.ndarray, " B"]] = NO_CLUSTERS
     updates: tuple[int, ...] = ()
     strips: Strips | None = None
@@ -96,6 +99,7 @@ def explorer_of(
         z_omega=z_omega,
         z_alpha=np.where(there, z_alpha, np.nan)[:, : 0 if same else None],
         tracks=tracks_of(found),
+        group=group_word(found.meta),
         clusters=clusters,
         updates=tuple(found.meta.get("updates", ())),
         strips=strips,

@@ -104,6 +104,8 @@ def test_one_episode_has_no_spread(page: Page) -> None:
 
 def test_cells_of_the_learning_curve_are_filled_and_select(page: Page) -> None:
     returns, found = planted_explorer().returns, planted_set()
+    title = page.value("document.querySelector('#below h2').textContent")
+    assert title.startswith(f"Learning curve of {SEEDS} training seeds")
     cells = page.value("curve.cells.list.map((c) => [Number(c.seed), Number(c.checkpoint), c.mean, c.count])")
     assert len(cells) == SEEDS * CHECKPOINTS
     for seed, checkpoint, mean, count in cells:
@@ -252,6 +254,8 @@ def test_actions_and_films_are_drawn(tmp_path: Path) -> None:
         page.size(1000, 800)
         page.open(tmp_path / "explorer.html")
         page.until(READY)
+        title = page.value("document.querySelector('#below h2').textContent")
+        assert title.startswith(f"Learning curve of {SEEDS} groups")
         page.value("focus.play(1)")
         page.until("player.stage.film !== null")
         count = (
