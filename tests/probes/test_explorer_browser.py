@@ -172,6 +172,16 @@ def test_the_keyboard_selects_without_a_mouse(page: Page) -> None:
     page.send("Input.insertText", text="103, 110-112 999")
     page.key(*ENTER)
     assert selected(page).tolist() == [3, 10, 11, 12]
+    named = "document.getElementById('named').textContent"
+    assert page.value(named) == "no episode has the number 999"
+    for typed, said in (("abc", "abc"), ("12-10, x7 ,", "12-10, x7"), (" ,", None), ("110", "")):
+        page.value(f"document.getElementById('idlist').value = {typed!r}")
+        page.value("document.getElementById('idlist').focus()")
+        page.key(*ENTER)
+        words = {"": "", None: "no number given; type some, as in 3, 10-20"}
+        assert page.value(named) == words.get(said, f"no episode has the number {said}")
+        assert selected(page).tolist() == ([10] if typed == "110" else [3, 10, 11, 12])  # a selection is not lost by it
+    page.value("filters.name('103, 110-112')")
     page.value("document.querySelector('#episodes tbody tr:nth-child(2)').focus()")
     page.key(*ENTER)
     assert page.value("focus.playing") == 10
