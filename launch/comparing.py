@@ -2,7 +2,6 @@
 
 import glob
 import os
-import re
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +21,10 @@ from probes.study.page import markdown
 
 
 def comparing(cfg: Probing, pattern: str) -> None:
-    """Write comparison.csv, .md and .png where the pattern's first wildcard stands, and print the table."""
+    """Write comparison.csv, .md and .png where the pattern's first wildcard stands, and print the table.
+
+    Without `reference` it is the first run with a finite latent of those that share their data with most others.
+    """
     kinds, left_out = matching(pattern)
     reference = (
         Path(cfg.reference) if cfg.reference else max(kinds, key=lambda run: list(kinds.values()).count(kinds[run]))
@@ -35,7 +37,7 @@ def comparing(cfg: Probing, pattern: str) -> None:
         print(f"left out {run}: {reason}")
     if len(same) < 2:
         raise InputError(f"runs={pattern}: only {reference} is left, and a comparison wants two runs of one data set.")
-    to = Path(re.split(r"[*?[]", pattern)[0] + "comparison").parent
+    to = folder_of(pattern)
     if not os.access(to, os.W_OK):
         raise InputError(
             f"{to}, where comparison.csv is to lie, cannot be written to. Link the runs from a folder of yours."
@@ -44,9 +46,12 @@ def comparing(cfg: Probing, pattern: str) -> None:
     rows = seen_rows(whole, hold_out_of(reference))
     names = {run: run.relative_to(to).as_posix() for run in same}
     latents, seen = {name: z_omega_of(run)[:, rows] for run, name in names.items()}, select(whole, rows)
+    first = names[reference]
+    if not cfg.reference:
+        first = next((name for name, values in latents.items() if np.isfinite(values).all()), first)
     known = {"rows": seen.rows, "split": seen.split, "labels": seen.labels}
     with progress("probe") as tell:
-        table = compare(cfg.probe, latents, names[reference], **known, progress=lambda done, n: tell(done / n))
+        table = compare(cfg.probe, latents, first, **known, progress=lambda done, n: tell(done / n))
     write_text(to / "comparison.csv", table.to_csv(index=False))
     write_text(to / "comparison.md", "\n\n".join([markdown(wide(table)).strip(), *reading(table)]) + "\n")
     comparison_figure(table).savefig(to / "comparison.png", dpi=120)
@@ -60,7 +65,7 @@ def matching(pattern: str) -> tuple[dict[Path, tuple], dict[Path, str]]:
     Raises InputError where there is none.
     """
     kinds, left_out = {}, {}
-    for run in sorted(Path(place) for place in glob.glob(pattern) if (Path(place) / "config.yaml").exists()):
+    for run in (place for place in matched(pattern) if (place / "config.yaml").exists()):
         try:
             check_embeddings(run)
             kinds[run] = (digest(data_of(run)), *hold_out_of(run))
@@ -70,6 +75,30 @@ def matching(pattern: str) -> tuple[dict[Path, tuple], dict[Path, str]]:
         reasons = "".join(f" {run}: {reason}." for run, reason in left_out.items())
         raise InputError(f"runs={pattern} matches no trained run.{reasons} Quote the pattern, as in 'runs=runs/*'.")
     return kinds, left_out
+
+
+def matched(pattern: str) -> list[Path]:
+    """What lies under a pattern, sorted.
+
+    A part of it that is the very name of a folder there is that name, whatever brackets in it would mean in a pattern.
+    """
+    found = [Path()]
+    for part in Path(pattern).parts:
+        found = [
+            base / name
+            for base in found
+            for name in ([part] if (base / part).exists() else glob.glob(part, root_dir=base))
+        ]
+    return sorted(found)
+
+
+def folder_of(pattern: str) -> Path:
+    """The folder in which the first part of a pattern stands that is no folder's very name."""
+    parts = Path(pattern).parts
+    for place in range(len(parts)):
+        if not Path(*parts[: place + 1]).exists():
+            return Path(*parts[:place])
+    return Path(pattern).parent
 
 
 def z_omega_of(run: Path) -> np.ndarray:
