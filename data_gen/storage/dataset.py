@@ -15,7 +15,7 @@ from jaxtyping import Int32
 from data_gen.storage.feature_mask import feature_mask_of
 from data_gen.storage.shard import Shard
 from data_gen.storage.split import split_groups
-from data_gen.storage.store import AlreadyThere, Arrays, read_group, read_manifest, write_group
+from data_gen.storage.store import AlreadyThere, Arrays, identity_of, read_group, read_manifest, write_group
 from data_gen.trajectory import (
     ActionSpec,
     Dataset,
@@ -126,11 +126,7 @@ def digest(root: Path) -> str:
     """SHA-256 over the shards' manifests without their provenance: the same for the same data, recorded anywhere."""
     total = hashlib.sha256()
     for index in whole_set(Path(root)):
-        manifest = read_manifest(shard_path(root, index))
-        manifest["attrs"].pop("provenance", None)
-        # The group's own metadata repeats the attributes, provenance included.
-        manifest["files"].pop("zarr.json", None)
-        total.update(json.dumps(manifest, sort_keys=True).encode())
+        total.update(identity_of(shard_path(root, index)))
     return total.hexdigest()
 
 
