@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import re
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -257,10 +258,11 @@ def test_runs_are_found_whatever_signs_their_names_have_and_one_with_nan_is_no_r
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
     home, asked = tmp_path / "of [two]", []
-    for name, lost in (("a[1]", True), ("b", False)):
+    for name, lost in (("a[1]", True), ("b", False), ("broken", False)):
         for place in (home / name, home / name / "seed_1"):
             embed(place, 0, digest(folder / "data"), lost)
         write_config(home / name, str(folder / "data"))
+    shutil.rmtree(home / "broken" / "embeddings" / "arrays.zarr" / "omega_mean")
 
     def compare(config, latents: dict, reference: str, **rest) -> None:
         asked.append((list(latents), reference))
@@ -269,7 +271,8 @@ def test_runs_are_found_whatever_signs_their_names_have_and_one_with_nan_is_no_r
     monkeypatch.setattr(comparing, "compare", compare)
     for pattern, more in (("*", ""), ("[ab]*", "reference='{}/a[1]'")):
         assert run("probe", f"runs='{home}/{pattern}'", *[more.format(home)] * bool(more)) == 2
-        assert "error: enough" in capsys.readouterr().err
+        said = capsys.readouterr()
+        assert "error: enough" in said.err and f"left out {home / 'broken'}: " in said.out
     assert asked == [(["a[1]", "b"], "b"), (["a[1]", "b"], "a[1]")]
     assert comparing.matched(f"{home}/a[1]/*_1") == [home / "a[1]" / "seed_1"]
     assert comparing.matched(f"{tmp_path}/of [t]wo") == [] == comparing.matched(f"{home}/no/*")
