@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from data_gen.storage.dataset import digest
-from data_gen.storage.store import identity_of, read_group, read_manifest
+from data_gen.storage.dataset import digest, identity_of
+from data_gen.storage.store import read_group, read_manifest
 from data_gen.trajectory import InputError, TrajectoryBatch
 from launch.data import train_of
 from launch.rundir import config_of, data_of

@@ -15,7 +15,7 @@ from jaxtyping import Int32
 from data_gen.storage.feature_mask import feature_mask_of
 from data_gen.storage.shard import Shard
 from data_gen.storage.split import split_groups
-from data_gen.storage.store import AlreadyThere, Arrays, identity_of, read_group, read_manifest, write_group
+from data_gen.storage.store import AlreadyThere, Arrays, read_group, read_manifest, write_group
 from data_gen.trajectory import (
     ActionSpec,
     Dataset,
@@ -128,6 +128,18 @@ def digest(root: Path) -> str:
     for index in whole_set(Path(root)):
         total.update(identity_of(shard_path(root, index)))
     return total.hexdigest()
+
+
+def identity_of(path: Path) -> bytes:
+    """What is to be hashed for a digest of a store: the same for the same content, written by any command anywhere.
+
+    That is its manifest, which holds a checksum of every file, without the provenance. Raises InputError as read_group.
+    """
+    manifest = read_manifest(path)
+    manifest["attrs"].pop("provenance", None)
+    # The group's own metadata repeats the attributes, provenance included.
+    manifest["files"].pop("zarr.json", None)
+    return json.dumps(manifest, sort_keys=True).encode()
 
 
 def whole_set(root: Path) -> list[int]:

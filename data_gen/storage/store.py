@@ -118,18 +118,6 @@ def read_manifest(path: Path) -> dict[str, Any]:
     return manifest
 
 
-def identity_of(path: Path) -> bytes:
-    """What is to be hashed for a digest of a store: the same for the same content, written by any command anywhere.
-
-    That is its manifest, which holds a checksum of every file, without the provenance. Raises InputError as read_group.
-    """
-    manifest = read_manifest(path)
-    manifest["attrs"].pop("provenance", None)
-    # The group's own metadata repeats the attributes, provenance included.
-    manifest["files"].pop("zarr.json", None)
-    return json.dumps(manifest, sort_keys=True).encode()
-
-
 def clear_leftovers(path: Path) -> None:
     """Remove temporary copies of `path` that a killed process of this machine left; those of live ones stay."""
     pattern = re.compile(rf"\.{re.escape(path.name)}\.(.+)\.(\d+)\.[0-9a-f]{{8}}\.tmp")

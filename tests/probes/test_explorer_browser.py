@@ -32,6 +32,7 @@ from tests.probes.planted_explorer import (
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no chromium here; on Debian apt-get install chromium brings it")
 
 ENTER, SPACE, RIGHT = ("Enter", 13, "\r"), (" ", 32, " "), ("ArrowRight", 39)
+TITLE, NAMED = "document.querySelector('#below h2').textContent", "document.getElementById('named').textContent"
 READY = "document.readyState === 'complete' && typeof player === 'object'"
 
 
@@ -104,8 +105,7 @@ def test_one_episode_has_no_spread(page: Page) -> None:
 
 def test_cells_of_the_learning_curve_are_filled_and_select(page: Page) -> None:
     returns, found = planted_explorer().returns, planted_set()
-    title = page.value("document.querySelector('#below h2').textContent")
-    assert title.startswith(f"Learning curve of {SEEDS} training seeds")
+    assert page.value(TITLE).startswith(f"Learning curve of {SEEDS} training seeds")
     cells = page.value("curve.cells.list.map((c) => [Number(c.seed), Number(c.checkpoint), c.mean, c.count])")
     assert len(cells) == SEEDS * CHECKPOINTS
     for seed, checkpoint, mean, count in cells:
@@ -172,14 +172,12 @@ def test_the_keyboard_selects_without_a_mouse(page: Page) -> None:
     page.send("Input.insertText", text="103, 110-112 999")
     page.key(*ENTER)
     assert selected(page).tolist() == [3, 10, 11, 12]
-    named = "document.getElementById('named').textContent"
-    assert page.value(named) == "no episode has the number 999"
-    for typed, said in (("abc", "abc"), ("12-10, x7 ,", "12-10, x7"), (" ,", None), ("110", "")):
-        page.value(f"document.getElementById('idlist').value = {typed!r}")
-        page.value("document.getElementById('idlist').focus()")
+    assert page.value(NAMED) == "no episode has the number 999"
+    lost, none = "no episode has the number ", "no number given; type some, as in 3, 10-20"
+    for typed, said in (("abc", f"{lost}abc"), ("12-10, x7 ,", f"{lost}12-10, x7"), (" ,", none), ("110", "")):
+        page.value(f"document.getElementById('idlist').value = {typed!r}; document.getElementById('idlist').focus()")
         page.key(*ENTER)
-        words = {"": "", None: "no number given; type some, as in 3, 10-20"}
-        assert page.value(named) == words.get(said, f"no episode has the number {said}")
+        assert page.value(NAMED) == said
         assert selected(page).tolist() == ([10] if typed == "110" else [3, 10, 11, 12])  # a selection is not lost by it
     page.value("filters.name('103, 110-112')")
     page.value("document.querySelector('#episodes tbody tr:nth-child(2)').focus()")
@@ -264,8 +262,7 @@ def test_actions_and_films_are_drawn(tmp_path: Path) -> None:
         page.size(1000, 800)
         page.open(tmp_path / "explorer.html")
         page.until(READY)
-        title = page.value("document.querySelector('#below h2').textContent")
-        assert title.startswith(f"Learning curve of {SEEDS} groups")
+        assert page.value(TITLE).startswith(f"Learning curve of {SEEDS} groups")
         page.value("focus.play(1)")
         page.until("player.stage.film !== null")
         count = (
