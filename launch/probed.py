@@ -48,7 +48,7 @@ def read_probes(run: Path) -> tuple[pd.DataFrame, Probe]:
     again = f"Run launch.probe run={run} again."
     if not (run / TABLE).exists():
         raise InputError(f"{run} has no probe table to compare with. Run launch.probe run={run} first.")
-    note, table = note_of(run), read_table(run / TABLE, again).fillna({"note": ""})
+    note, table = note_of(run), read_table(run / TABLE, again)
     made_of, checksum = note.pop(EMBEDDINGS, None), note.pop(CHECKSUM, None)
     try:
         probe = Probe(**note | {"concepts": None})
@@ -60,6 +60,7 @@ def read_probes(run: Path) -> tuple[pd.DataFrame, Probe]:
         raise InputError(f"{run / TABLE} is not as launch.probe left it: it was cut or altered since. {again}")
     if made_of not in (None, digests_of(run)):
         raise InputError(f"{run / TABLE} is of embeddings that are no longer there. {again}")
+    table["note"] = table["note"].astype(object).where(table["note"].notna(), "")  # a column without any is of NaN
     return table, probe
 
 
