@@ -61,7 +61,7 @@ def embed(place: Path, seed: int, data: str, lost: bool = False) -> None:
         "alpha_mean": (("episode", "agent", "a"), rng.normal(size=(n, N, ZA)).astype(np.float32)),
     }
     if lost:
-        arrays["omega_mean"][1][2, 1] = np.nan
+        arrays["omega_mean"][1][:, 1] = np.nan
     for name in ("omega", "alpha"):
         axes, means = arrays[f"{name}_mean"]
         arrays[f"{name}_std"] = (axes, np.full_like(means, 0.3))
