@@ -45,6 +45,7 @@ def planted(rng: np.random.Generator) -> Explorer:
         z_omega=centres[kind] + rng.normal(size=(B, ZW)),
         z_alpha=centres[kind][:, None, :ZA] + rng.normal(size=(B, N, ZA)),
         tracks=Tracks(places, PLANE, ("x", "y")),
+        group="training seed",
         clusters={"z_omega clusters": kind},
     )
 

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from data_gen.storage.store import read_group, sha256_of
+from data_gen.storage.store import sha256_of
 from launch.baselines import has_flat_vae
-from launch.encoders import folders_of
+from launch.encoders import digests_of
+from launch.rundir import JOBS
 from launch.schema import Analysing
 from probes.report.analysis import TITLES, Analysis
 
@@ -21,22 +22,18 @@ DAMAGED = "The analysis in {run}/analysis is not whole: files are cut, missing o
 STALE = "The analysis in {run}/analysis is of embeddings that are no longer there. " + AGAIN
 
 
-def stands_for(cfg: Analysing, run: Path, places: list[Path]) -> dict[str, Any]:
+def stands_for(cfg: Analysing, run: Path, encoder: Path) -> dict[str, Any]:
     """The encoder that is looked at, all embeddings, the flat VAE, and the settings: what an analysis is of."""
-    settings = {name: asdict(getattr(cfg, name)) for name in TITLES}
-    encoder = str(places[0].relative_to(run))
-    made = {"encoder": encoder, "embeddings": chosen_of(run, places), "flat_vae": has_flat_vae(run)}
+    settings = {kind: asdict(getattr(cfg, kind)) for kind in TITLES}
+    for part in settings.values():
+        part.pop(JOBS, None)
+    made = {"encoder": str(encoder.relative_to(run)), "embeddings": digests_of(run), "flat_vae": has_flat_vae(run)}
     return json.loads(json.dumps({**made, "settings": settings}))
 
 
-def chosen_of(run: Path, places: list[Path]) -> dict[str, Any]:
-    """Which model made the embeddings of each place, by the place in the run's folder."""
-    return {str(place.relative_to(run)): read_group(place / "embeddings")[1]["chosen"] for place in places}
-
-
-def is_current(cfg: Analysing, run: Path, places: list[Path]) -> bool:
+def is_current(cfg: Analysing, run: Path, encoder: Path) -> bool:
     """Whether this very analysis lies there, whole."""
-    note, wanted = summary_of_analysis(run), stands_for(cfg, run, places)
+    note, wanted = summary_of_analysis(run), stands_for(cfg, run, encoder)
     return note is not None and {name: note.get(name) for name in wanted} == wanted
 
 
@@ -62,13 +59,25 @@ def is_newer_than_report(run: Path) -> bool:
     return report.exists() and summary.exists() and summary.stat().st_mtime_ns > report.stat().st_mtime_ns
 
 
-def analysis_of(run: Path) -> tuple[Analysis | None, str]:
-    """What the report shows, or why there is nothing to show."""
+def present_analysis(run: Path) -> tuple[dict[str, Any] | None, str]:
+    """What was found of the embeddings that lie there now, or why there is nothing."""
     note = summary_of_analysis(run)
     if note is None:
         return None, (DAMAGED if (run / FOLDER / SUMMARY).exists() else NONE).format(run=run)
-    if note["embeddings"] != chosen_of(run, folders_of(run)):
-        return None, STALE.format(run=run)
+    return (note, "") if note["embeddings"] == digests_of(run) else (None, STALE.format(run=run))
+
+
+def analysis_files(run: Path) -> list[Path]:
+    """Tables and figures of what was found; none of an analysis that did not end, or is of other embeddings."""
+    note, _ = present_analysis(run)
+    return [run / FOLDER / name for name in note["files"]] if note else []
+
+
+def analysis_of(run: Path) -> tuple[Analysis | None, str]:
+    """What the report shows, or why there is nothing to show."""
+    note, why_not = present_analysis(run)
+    if note is None:
+        return None, why_not
     return Analysis(
         of="the first encoder seed" if note["encoder"] == "." else f"the encoder in {note['encoder']}",
         sentences=note["sentences"],

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from data_gen.storage.store import read_group
 from data_gen.trajectory import Dataset, InputError
 from launch.analysed import FOLDER, SUMMARY, contents_of, is_current, stands_for
 from launch.baselines import flat_vae, has_flat_vae
@@ -27,41 +26,43 @@ from probes.coupling.coupling import coupling_tables
 from probes.coupling.figure import contingency_figure, coupling_figure
 from probes.coupling.text import coupling_sentences
 from probes.features import Encoded
+from probes.groups import group_word
 from probes.levels import JOINT, local_level
 from probes.report.episodes import episode_returns
 from probes.report.figures import records
 
 METHOD = "mixture"  # whose clusters are looked at for coupling; HDBSCAN leaves many episodes without one
 NO_CLUSTER = -1
+Stored = dict[Path, dict[str, np.ndarray]]  # embeddings by encoder seed, as `embeddings_of` gives them
 
 
-def analyse(cfg: Analysing, run: Path, places: list[Path], found: Dataset) -> None:
-    """Write what is found of the first place's encoder, and print it; nothing where that was done before.
+def analyse(cfg: Analysing, run: Path, stored: Stored, found: Dataset) -> None:
+    """Write what is found of the first encoder's embeddings, and print it; nothing where that was done before.
 
-    Further places are other encoder seeds, which serve the stability of clusters alone. What cannot be evaluated is
-    said and left out.
+    Those of further encoder seeds serve the stability of clusters alone. What cannot be evaluated is said and left out.
     """
-    if is_current(cfg, run, places):
+    encoder = next(iter(stored))
+    if is_current(cfg, run, encoder):
         return
     into = run / FOLDER
     for file in (into / SUMMARY, *into.glob("*.csv"), *into.glob("*.png")):
         file.unlink(missing_ok=True)
     with progress("analysis"):
-        said, drawn = analysed_by_kind(cfg, run, places, found)
+        said, drawn = analysed_by_kind(cfg, run, stored, found)
     print("\n".join(line for lines in said.values() for line in lines))
     found_now = {"sentences": said, "figures": drawn, "files": contents_of(run)}
-    note = {**stands_for(cfg, run, places), **found_now, "provenance": provenance({})}
+    note = {**stands_for(cfg, run, encoder), **found_now, "provenance": provenance({})}
     write_text(into / SUMMARY, json.dumps(note, indent=1))  # the last, since it says that the rest is whole
 
 
 def analysed_by_kind(
-    cfg: Analysing, run: Path, places: list[Path], found: Dataset
+    cfg: Analysing, run: Path, stored: Stored, found: Dataset
 ) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """Every table and figure into the folder; sentences and names of figures by kind, in the order of reading."""
-    encoded, deviations = latents_of(places)
+    encoded, deviations = latents_of(stored)
     if has_flat_vae(run):
         encoded = encoded._replace(flat_vae=flat_vae(run, found, seen_of(run)))
-    into = run / FOLDER
+    into, group = run / FOLDER, group_word(found.meta)
     tables = cluster_tables(
         cfg.clusters,
         encoded=encoded,
@@ -93,21 +94,21 @@ def analysed_by_kind(
     except InputError as error:
         of_coupling = [f"Coupling was not evaluated: {error}"]
     changes = change_tables(cfg.changes, z_omega=encoded.z_omega[0], **own)
-    figures["changes"] = {"changes": change_figure(changes.returns, changes.changes, changes.edges)}
+    figures["changes"] = {"changes": change_figure(changes.returns, changes.changes, changes.edges, group)}
     keep(into, "changes", changes._asdict(), figures["changes"])
     said = {
-        "clusters": cluster_sentences(records(tables.summary)),
+        "clusters": cluster_sentences(records(tables.summary), group),
         "coupling": of_coupling,
-        "changes": change_sentences(changes),
+        "changes": change_sentences(changes, cfg.changes.false_alarms, group),
     }
     return said, {kind: list(drawn) for kind, drawn in figures.items()}
 
 
-def latents_of(folders: list[Path]) -> tuple[Encoded, Deviations]:
+def latents_of(stored: Stored) -> tuple[Encoded, Deviations]:
     """Posterior means and deviations of every episode, one an encoder seed."""
-    stored = [read_group(folder / "embeddings")[0] for folder in folders]
     omega, omega_std, alpha, alpha_std = (
-        np.stack([one[name] for one in stored]) for name in ("omega_mean", "omega_std", "alpha_mean", "alpha_std")
+        np.stack([one[name] for one in stored.values()])
+        for name in ("omega_mean", "omega_std", "alpha_mean", "alpha_std")
     )
     return Encoded(omega, alpha, random_encoder=omega[..., :0]), Deviations(omega_std, alpha_std)
 

@@ -1,12 +1,10 @@
-"""What a run reads: its episodes, those that something may be fitted on, and its probe table."""
+"""What a run reads: its episodes, and those that something may be fitted on."""
 
 import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import yaml
 
 from data_gen.domains import label_names
 from data_gen.storage.dataset import read_dataset
@@ -26,8 +24,6 @@ from launch.rundir import config_of, data_of
 from launch.schema import Training
 from marl_vae.task import Train
 from probes.labels import check_names
-from probes.probe import Probe
-from probes.table.rows import COLUMNS
 
 
 def data_folder(cfg: Training, run: Path) -> Path:
@@ -83,23 +79,3 @@ def check_domain_labels(names: list[str], domain: Any, *told: str) -> None:
 def inputs_of(found: Dataset) -> dict[str, Any]:
     """What the probes take of a data set."""
     return {name: getattr(found, name) for name in ("batch", "features", "rows", "split", "labels", "hand")}
-
-
-def read_probes(run: Path) -> tuple[pd.DataFrame, Probe]:
-    """A run's probe table, and the settings that it was made with; InputError where it has none."""
-    try:
-        settings = yaml.safe_load((run / "probe.yaml").read_text())
-        table, probe = pd.read_csv(run / "probes.csv").fillna({"note": ""}), Probe(**settings | {"concepts": None})
-    except FileNotFoundError:
-        raise InputError(f"{run} has no probe table to compare with. Run launch.probe run={run} first.") from None
-    except (pd.errors.EmptyDataError, pd.errors.ParserError, yaml.YAMLError) as error:
-        raise InputError(f"{run}'s probe table is damaged ({error}). Run launch.probe run={run} again.") from None
-    except TypeError as error:
-        raise InputError(
-            f"{run / 'probe.yaml'} is of other code ({error}). Run launch.probe run={run} again."
-        ) from None
-    if lacking := [name for name in COLUMNS if name not in table]:
-        raise InputError(
-            f"{run / 'probes.csv'} is of other code (it has no {', '.join(lacking)}). Run launch.probe run={run} again."
-        )
-    return table, probe

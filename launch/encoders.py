@@ -1,11 +1,12 @@
 """What a run's encoders, one a seed, make of its data set, as the probes take it."""
 
+import hashlib
 from pathlib import Path
 
 import numpy as np
 
-from data_gen.storage.dataset import digest
-from data_gen.storage.store import read_group
+from data_gen.storage.dataset import digest, identity_of
+from data_gen.storage.store import read_group, read_manifest
 from data_gen.trajectory import InputError, TrajectoryBatch
 from launch.data import train_of
 from launch.rundir import config_of, data_of
@@ -32,12 +33,28 @@ def check_embeddings(run: Path) -> None:
     for place in folders_of(run):
         if not (place / "embeddings").exists():
             raise InputError(f"{place} has no embeddings: its training has not ended. Run launch.train for it first.")
-        _, attrs = read_group(place / "embeddings")
-        if attrs["chosen"]["data"] != data:
+        if read_manifest(place / "embeddings")["attrs"]["chosen"]["data"] != data:
             raise InputError(
                 f"{place / 'embeddings'} are of another data set than {data_of(run)} holds now. Train the run again "
                 "under another name=, or put the old data set back."
             )
+
+
+def digests_of(run: Path) -> dict[str, str]:
+    """What stands for the embeddings of each encoder seed, by its place in the run's folder."""
+    return {
+        str(place.relative_to(run)): hashlib.sha256(identity_of(place / "embeddings")).hexdigest()
+        for place in folders_of(run)
+    }
+
+
+def embeddings_of(run: Path) -> dict[Path, dict[str, np.ndarray]]:
+    """The embeddings of each encoder seed by its folder, every file read and checked once.
+
+    Raises InputError as check_embeddings, and where a file was altered.
+    """
+    check_embeddings(run)
+    return {place: read_group(place / "embeddings")[0] for place in folders_of(run)}
 
 
 def encoded_of(folders: list[Path], batch: TrajectoryBatch, seed: int) -> Encoded:

@@ -3,17 +3,17 @@
 from pathlib import Path
 
 from data_gen.storage.dataset import read_dataset
-from data_gen.storage.store import read_group
 from data_gen.trajectory import InputError
 from launch.analysed import clusters_in, is_newer_than_report
 from launch.analysis import analyse
-from launch.data import hold_out_of, read_probes
-from launch.encoders import check_embeddings, folders_of
+from launch.data import hold_out_of
+from launch.encoders import embeddings_of, folders_of
 from launch.entry import enter
 from launch.films import strips_of
 from launch.log import logging_to
+from launch.probed import read_probes
 from launch.progress import progress
-from launch.report import check_files, report_again
+from launch.report import check_files, report
 from launch.rundir import claim, config_of, data_of
 from launch.schema import Exploring
 from marl_vae.files import write_text
@@ -28,9 +28,7 @@ def main(cfg: Exploring) -> None:
     folders = folders_of(run)
     if not 0 <= cfg.encoder < len(folders):
         raise InputError(f"encoder={cfg.encoder}: {run} has {len(folders)} encoder seed(s); count them from 0.")
-    check_embeddings(run)
-    places = [folders[cfg.encoder], *(folder for folder in folders if folder != folders[cfg.encoder])]
-    embedded, _ = read_group(places[0] / "embeddings")
+    chosen, stored = folders[cfg.encoder], embeddings_of(run)
     found = read_dataset(data_of(run))
     table = None
     if cfg.analysis and (run / "report.html").exists():
@@ -38,15 +36,15 @@ def main(cfg: Exploring) -> None:
         table = read_probes(run)[0]
     with claim(run, {}, {}), logging_to(cfg.logger, run, run.name):
         if cfg.analysis:
-            analyse(cfg, run, places, found)
+            analyse(cfg, run, {chosen: stored[chosen]} | stored, found)
         if table is not None and is_newer_than_report(run):
-            report_again(run, found, table)
+            report(run, found, table, stored[run]["omega_mean"])
         with progress("explore"):
             content = explorer_of(
                 name=run.name,
                 found=found,
-                z_omega=embedded["omega_mean"],
-                z_alpha=embedded["alpha_mean"],
+                z_omega=stored[chosen]["omega_mean"],
+                z_alpha=stored[chosen]["alpha_mean"],
                 hold_out=hold_out_of(run),
                 clusters=clusters_in(run) if cfg.analysis else {},
                 strips=strips_of(data_of(run), found, cfg.films),

@@ -5,12 +5,12 @@ from pathlib import Path
 from data_gen.recording.recording import of_episodes
 from data_gen.recording.worlds import world_of
 from data_gen.storage.dataset import read_dataset
-from data_gen.storage.store import read_group
 from data_gen.trajectory import seen_rows, select
-from launch.data import hold_out_of, read_probes
-from launch.encoders import check_embeddings
+from launch.data import hold_out_of
+from launch.encoders import embeddings_of
 from launch.entry import enter
 from launch.log import logging_to
+from launch.probed import read_probes
 from launch.progress import progress
 from launch.rollouts import rollouts_of
 from launch.rundir import claim, config_of, data_of
@@ -28,8 +28,7 @@ def main(cfg: Intervening) -> None:
     """Write interventions.csv, its curves, decodable_and_used.csv and a figure, and print what they say."""
     run = Path(cfg.run)
     config_of(run)
-    check_embeddings(run)
-    embedded, _ = read_group(run / "embeddings")
+    embedded = embeddings_of(run)[run]
     found = read_dataset(data_of(run))
     rows = seen_rows(found, hold_out_of(run))
     found = select(found._replace(labels=of_episodes(found.labels)), rows)

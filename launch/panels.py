@@ -8,6 +8,8 @@ import wandb_workspaces.workspaces as ws
 from launch.schema import Dashboard
 
 VERDICT = ["usage/verdict", "usage/decided_by", "chosen/step", "chosen/val_bound", "usage/iwae_100"]
+ANALYSIS = "Clusters, coupling, changes"
+LEVELS = ("z_omega", "z_alpha_0", "z_alpha_1")  # those that every team of two or more has
 COMPARED = ("value", "minus_random_encoder", "minus_control")
 
 
@@ -17,7 +19,7 @@ def workspace_of(cfg: Dashboard, entity: str) -> ws.Workspace:
         entity=entity,
         project=cfg.project,
         name=cfg.title,
-        sections=[_training(), _use(), _probes(cfg.labels), _figures(), _tables()],
+        sections=[_training(), _use(), _probes(cfg.labels), _analysis(), _figures(), _tables()],
         settings=ws.WorkspaceSettings(x_axis="step"),
         runset_settings=ws.RunsetSettings(pinned_columns=[f"summary:{name}" for name in VERDICT]),
     )
@@ -53,15 +55,30 @@ def _probes(labels: list[str]) -> ws.Section:
     return ws.Section(name="Probes", panels=_bars(bars), is_open=True)
 
 
+def _analysis() -> ws.Section:
+    pair = f"coupling/{LEVELS[1]}/{LEVELS[2]}"
+    bars: dict[str, list[Any]] = {
+        "Clusters by level (Gaussian mixture)": [f"clusters/{level}/n_clusters" for level in LEVELS],
+        "The same clusters where groups are redrawn (adjusted Rand)": [
+            f"clusters/{level}/bootstrap" for level in LEVELS
+        ],
+        "Trajectories within clusters, over between": [f"clusters/{level}/euclidean" for level in LEVELS],
+        "Coupling of the first two agents (NMI), and where groups are permuted": [f"{pair}/nmi", f"{pair}/null_mean"],
+        "Share of groups whose latent changes": [f"changes/{level}/share" for level in LEVELS],
+    }
+    return ws.Section(name=ANALYSIS, panels=[*_bars(bars), *_media(("clusters_z_omega", "coupling", "changes"))])
+
+
 def _figures() -> ws.Section:
-    shown = ("learning", "training", "probes", "latents")
-    return ws.Section(
-        name="Figures", panels=[wr.MediaBrowser(title=one, media_keys=[f"figures/{one}"]) for one in shown]
-    )
+    return ws.Section(name="Figures", panels=_media(("learning", "training", "probes", "latents")))
 
 
 def _tables() -> ws.Section:
     return ws.Section(name="Tables", panels=[wr.WeavePanelSummaryTable(table_name="probes")])
+
+
+def _media(names: tuple[str, ...]) -> list[Any]:
+    return [wr.MediaBrowser(title=name, media_keys=[f"figures/{name}"]) for name in names]
 
 
 def _bars(plots: dict[str, list[Any]]) -> list[Any]:

@@ -5,10 +5,11 @@ from data_gen.trajectory import check_hold_out
 from launch import generate, probe, report, train
 from launch.analysed import is_newer_than_report
 from launch.analysis import analyse
-from launch.data import check_domain_labels, data_folder, read_probes, seen_data
-from launch.encoders import folders_of
+from launch.data import check_domain_labels, data_folder, seen_data
+from launch.encoders import embeddings_of
 from launch.entry import enter, run_folder
 from launch.log import logging_to
+from launch.probed import done, read_probes
 from launch.rundir import claim
 from launch.schema import Pipeline
 from probes.audit import check_labels
@@ -32,11 +33,11 @@ def main(cfg: Pipeline) -> None:
         check_labels(cfg.probe, seen_data(cfg, run))
         trained, found = train.train(cfg, run, logger), read_dataset(data_folder(cfg, run))
         if cfg.analysis:
-            analyse(cfg, run, folders_of(run), found)
-        if trained or not probe.done(cfg.probe, run):
+            analyse(cfg, run, embeddings_of(run), found)
+        if trained or not done(cfg.probe, run):
             probe.probe(cfg.probe, run, found)
         elif is_newer_than_report(run):
-            report.report_again(run, found, read_probes(run)[0])
+            report.report(run, found, read_probes(run)[0], embeddings_of(run)[run]["omega_mean"])
         print(f"report {run / 'report.html'}")
 
 

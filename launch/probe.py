@@ -1,9 +1,6 @@
 """Probe a run and write its report: `python -m launch.probe run=runs/hill_climbing`. Many: `'runs=runs/*'`."""
 
-from dataclasses import asdict
 from pathlib import Path
-
-import yaml
 
 from data_gen.storage.dataset import read_dataset
 from data_gen.trajectory import Dataset, seen_rows, select
@@ -14,38 +11,31 @@ from launch.deeper import DEEPER, deeper
 from launch.encoders import check_embeddings, encoded_of, folders_of
 from launch.entry import enter
 from launch.log import logging_to
+from launch.probed import NOTE, TABLE, keep_table
 from launch.progress import progress
 from launch.report import report
 from launch.rundir import claim, data_of
 from launch.schema import Probing
-from marl_vae.files import write_text
 from probes.audit import check_labels
 from probes.probe import Probe
 from probes.table.findings import format_table
 from probes.table.table import probe_table
 
 
-def done(cfg: Probe, run: Path) -> bool:
-    """Whether the run's report was made with these settings."""
-    used = run / "probe.yaml"
-    return (run / "report.html").exists() and used.exists() and yaml.safe_load(used.read_text()) == asdict(cfg)
-
-
 def probe(cfg: Probe, run: Path, found: Dataset) -> None:
     """Write probes.csv, the figures and report.html, and the tables of `deeper` that are asked for; print the first."""
-    for name in ("report.html", "probes.csv", "decodable_and_used.csv", *DEEPER):
-        (run / name).unlink(missing_ok=True)
-    write_text(run / "probe.yaml", yaml.safe_dump(asdict(cfg), sort_keys=False))
-    cache = run / "probe_cache"
     rows = seen_rows(found, hold_out_of(run))
     seen, encoded = select(found, rows), encoded_of(folders_of(run), found.batch, cfg.seed)
+    for name in ("report.html", TABLE, NOTE, "decodable_and_used.csv", *DEEPER):
+        (run / name).unlink(missing_ok=True)
+    cache = run / "probe_cache"
     if cfg.flat_vae:
         encoded = encoded._replace(flat_vae=flat_vae(run, found, seen))
     inputs = {**inputs_of(seen), "encoded": encoded.take(rows), "cache": cache}
     with progress("probe") as tell:
         ceiling = ceiling_of(run, seen, cache, tell) if cfg.ceiling else None
         table = probe_table(cfg, **inputs, ceiling=ceiling, progress=lambda done, total: tell(done / total))
-    write_text(run / "probes.csv", table.to_csv(index=False))
+    keep_table(cfg, run, table)
     print(format_table(table))
     deeper(cfg, run, inputs)
     report(run, found, table, encoded.z_omega[0])  # the last, since it says that the probing is done

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from data_gen.storage.store import read_group
 from data_gen.trajectory import Dataset, InputError
 from launch.analysed import analysis_of
 from launch.embedding import read_usage
@@ -43,8 +42,3 @@ def report(run: Path, found: Dataset, table: pd.DataFrame, z_omega: np.ndarray) 
             not_analysed=why_not,
         )
         write_report(run / "report.html", content)
-
-
-def report_again(run: Path, found: Dataset, table: pd.DataFrame) -> None:
-    """Write the report of a probed run once more, since what it shows beside the probes has changed."""
-    report(run, found, table, read_group(run / "embeddings")[0]["omega_mean"])

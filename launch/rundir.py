@@ -17,6 +17,7 @@ import yaml
 from data_gen.trajectory import InputError
 from marl_vae.files import write_text
 
+JOBS = "jobs"  # a setting of this name says how work is shared out, and changes no result
 PACKAGES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy", "scikit-learn", "zarr", "hydra-core")
 
 
@@ -70,7 +71,7 @@ def _differences(old: Any, new: Any, where: str = "") -> list[str]:
     if isinstance(old, dict) and isinstance(new, dict):
         return [
             line
-            for key in sorted(old.keys() | new.keys())
+            for key in sorted((old.keys() | new.keys()) - {JOBS})
             for line in _differences(old.get(key), new.get(key), f"{where}.{key}" if where else key)
         ]
     return [] if old == new else [f"{where} is {old!r} there and {new!r} here"]

@@ -14,11 +14,14 @@ from launch.encoders import encoded_of, folders_of
 from launch.entry import DIVERGED
 from launch.schema import Study, StudyDomain
 from launch.steps import StepFailed, Steps
+from launch.tables import read_table
 from launch.worth import worth_table
 from marl_vae.files import write_text
 from probes.probe import Probe
 from probes.study.study import best_arm, for_validation, mean_skill, summary_of
 from probes.table.table import probe_table
+
+AGAIN = "Remove the run's report.html or that file, and give the command of the study again."
 
 
 class Part:
@@ -45,12 +48,12 @@ class Part:
         self.steps.once(["worth of labels", str(final), self.labels], lambda: self.price(final, worth), worth)
         tables = {
             "search": search,
-            "worth": pd.read_csv(worth),
+            "worth": read_table(worth, AGAIN),
             "schedules": self.schedules(best),
             "generalisation": self.carried(best),
         }
         for name in ("probes", "concepts", "decodable_and_used", "interventions", "label_efficiency"):
-            tables[name] = pd.read_csv(final / f"{name}.csv")
+            tables[name] = read_table(final / f"{name}.csv", AGAIN)
         return tables
 
     def train(self, kind: str, *overrides: list[str]) -> Path:
@@ -93,7 +96,7 @@ class Part:
         made = place / f"{part}.csv"
         step = [f"linear probes on {part} groups", str(place), self.labels]
         self.steps.once(step, lambda: self.score(place, part, made), made)
-        return mean_skill(pd.read_csv(made))
+        return mean_skill(read_table(made, AGAIN))
 
     def score(self, place: Path, part: str, made: Path) -> None:
         """Linear probes of one encoder, fitted on training groups."""
@@ -119,7 +122,7 @@ class Part:
             other = [f"other={data}"]
         asked = [f"run={run}", f"probe.labels=[{self.labels}]", *other]
         self.steps.launch("generalise", *asked, makes=run / "generalisation.csv")
-        return pd.read_csv(run / "generalisation.csv")
+        return read_table(run / "generalisation.csv", AGAIN)
 
 
 def last_of_each(*overrides: list[str]) -> list[str]:

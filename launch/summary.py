@@ -8,8 +8,10 @@ import pandas as pd
 
 from data_gen.storage.dataset import digest
 from data_gen.storage.store import read_manifest
+from launch.analysed import analysis_files
 from launch.encoders import embedded_folders
 from launch.rundir import data_of
+from launch.tables import parsed
 
 PROBE = ("value", "ci_low", "ci_high", "chance", "control", "minus_control", "selectivity")
 USED = ("decodable", "used", "used_low", "used_high", "along", "possible", "reproduced", "reading")
@@ -23,16 +25,11 @@ def summary_of(run: Path) -> dict[str, Any]:
     found = {"data/digest": digest(data_of(run))}
     for place in embedded_folders(run):
         found |= {f"{prefix_of(run, place)}{name}": value for name, value in of_encoder(place).items()}
-    for name, figures in (
-        ("probes", of_probes),
-        ("decodable_and_used", of_interventions),
-        ("generalisation", of_generalisation),
-        ("analysis/clusters_summary", of_clusters),
-        ("analysis/coupling_pairs", of_coupling),
-        ("analysis/changes_series", of_changes),
-    ):
-        if (run / f"{name}.csv").exists():
-            found |= figures(pd.read_csv(run / f"{name}.csv"))
+    tables = {name: run / f"{name}.csv" for name in OF_TABLES}
+    tables |= {file.stem: file for file in analysis_files(run) if file.stem in OF_ANALYSIS}
+    for name, file in tables.items():
+        if file.exists():
+            found |= (OF_TABLES | OF_ANALYSIS)[name](parsed(file, "The command that wrote it writes it again."))
     return {name: value for name, value in found.items() if isinstance(value, list) or pd.notna(value)}
 
 
@@ -94,3 +91,7 @@ def of_changes(table: pd.DataFrame) -> dict[str, Any]:
     """The share of each latent's tested training seeds that change."""
     tested = pd.DataFrame(table[table["note"].isna()])
     return {f"changes/{level}/share": float((own.n_changes > 0).mean()) for level, own in tested.groupby("level")}
+
+
+OF_TABLES = {"probes": of_probes, "decodable_and_used": of_interventions, "generalisation": of_generalisation}
+OF_ANALYSIS = {"clusters_summary": of_clusters, "coupling_pairs": of_coupling, "changes_series": of_changes}

@@ -6,18 +6,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
-import pandas as pd
 import wandb
 
 from data_gen.storage.dataset import digest
 from data_gen.storage.store import sha256_of
 from data_gen.trajectory import InputError
+from launch.analysed import analysis_files
 from launch.artifacts import data_artifact, embeddings_artifact, model_artifact
 from launch.encoders import embedded_folders
 from launch.log import Logging, NoLogger
 from launch.logged import logged_of
 from launch.rundir import config_of, data_of
 from launch.summary import prefix_of, summary_of
+from launch.tables import parsed
 from marl_vae.metrics import read_metrics
 
 LARGEST_PAGE = 10_000_000  # bytes; W&B shows a page whole or not at all
@@ -103,15 +104,15 @@ class WandbRun(NoLogger):
 
     def _files(self) -> dict[str, tuple[Path, Callable[[str], Any]]]:
         """Tables, figures and pages of the folder by their names in the log, and how each is shown."""
-        run = self._folder
+        run, analysed = self._folder, analysis_files(self._folder)
         return {
             **{file.stem: (file, _table) for file in run.glob("*.csv")},
             **{
                 f"figures/{file.stem}": (file, wandb.Image) for file in (*run.glob("*.png"), *run.glob("figures/*.png"))
             },
             **{file.stem: (file, _page) for file in run.glob("*.html")},
-            **{f"analysis/{file.stem}": (file, _table) for file in run.glob("analysis/*.csv")},
-            **{f"figures/{file.stem}": (file, wandb.Image) for file in run.glob("analysis/*.png")},
+            **{f"analysis/{file.stem}": (file, _table) for file in analysed if file.suffix == ".csv"},
+            **{f"figures/{file.stem}": (file, wandb.Image) for file in analysed if file.suffix == ".png"},
         }
 
     def _log_new(self, found: dict[str, tuple[Path, Callable[[str], Any]]]) -> None:
@@ -151,7 +152,7 @@ class WandbRun(NoLogger):
 
 def _table(path: str) -> wandb.Table | None:
     """A CSV as it stands, with null where it is empty: NaN is no JSON."""
-    table = pd.read_csv(path)
+    table = parsed(Path(path), "The command that wrote it writes it again.")
     if len(table) > ROWS:
         return None
     plain = table.astype(object).where(table.notna(), None)

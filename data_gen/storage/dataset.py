@@ -146,12 +146,20 @@ def digest(root: Path) -> str:
     """SHA-256 over the shards' manifests without their provenance: the same for the same data, recorded anywhere."""
     total = hashlib.sha256()
     for index in whole_set(Path(root)):
-        manifest = read_manifest(shard_path(root, index))
-        manifest["attrs"].pop("provenance", None)
-        # The group's own metadata repeats the attributes, provenance included.
-        manifest["files"].pop("zarr.json", None)
-        total.update(json.dumps(manifest, sort_keys=True).encode())
+        total.update(identity_of(shard_path(root, index)))
     return total.hexdigest()
+
+
+def identity_of(path: Path) -> bytes:
+    """What is to be hashed for a digest of a store: the same for the same content, written by any command anywhere.
+
+    That is its manifest, which holds a checksum of every file, without the provenance. Raises InputError as read_group.
+    """
+    manifest = read_manifest(path)
+    manifest["attrs"].pop("provenance", None)
+    # The group's own metadata repeats the attributes, provenance included.
+    manifest["files"].pop("zarr.json", None)
+    return json.dumps(manifest, sort_keys=True).encode()
 
 
 def whole_set(root: Path) -> list[int]:

@@ -15,8 +15,8 @@ from probes.report.figures import DARK, MARKED, PALETTE, new_figure, records, ti
 MARKS = ("o", "D", "s", "^", "v", "P", "X")
 
 
-def change_figure(returns: pd.DataFrame, changes: pd.DataFrame, edges: pd.DataFrame) -> Figure:
-    """Above: every seed's mean return by checkpoint, its changes marked. Below: the share of seeds that change.
+def change_figure(returns: pd.DataFrame, changes: pd.DataFrame, edges: pd.DataFrame, group: str) -> Figure:
+    """Above: every group's mean return by checkpoint, its changes marked. Below: the share of groups that change.
 
     Changes above are those of the first level that could be evaluated, z_omega where it can.
     """
@@ -28,13 +28,13 @@ def change_figure(returns: pd.DataFrame, changes: pd.DataFrame, edges: pd.DataFr
     _rates(below, edges, levels)
     below.set_xticks(numbers if len(numbers) <= 30 else numbers[:: len(numbers) // 15])
     below.set_xlabel("checkpoint")
-    n_seeds = returns["group"].nunique()
+    n_groups = returns["group"].nunique()
     handles = [
-        Line2D([], [], color=PALETTE[4], linewidth=1, label=f"one training seed ({n_seeds})"),
-        Line2D([], [], color=PALETTE[0], linewidth=2.4, label="median over seeds"),
+        Line2D([], [], color=PALETTE[4], linewidth=1, label=f"one {group} ({n_groups})"),
+        Line2D([], [], color=PALETTE[0], linewidth=2.4, label=f"median over {group}s"),
     ]
     if levels:
-        words = f"change of {title_of(levels[0])} in that seed"
+        words = f"change of {title_of(levels[0])} in that {group}"
         handles.append(Line2D([], [], color=MARKED, marker="o", linestyle="", markersize=3.5, label=words))
     figure.legend(handles=handles, loc="outside upper center", ncols=3, frameon=False, fontsize=9)
     return figure

@@ -13,6 +13,7 @@ from ruptures.costs import CostRbf
 from data_gen.trajectory import RowIndex
 from probes.changes.segments import block_sums, change_points, gains, least_penalty, segment_worth
 from probes.pairings import p_of_first
+from probes.sampling import draw_evenly
 
 LEAST_CHECKPOINTS = 4
 
@@ -39,18 +40,15 @@ class Series(NamedTuple):
 def pick_rows(
     rows: RowIndex, here: Bool[np.ndarray, " B"], most: int, rng: np.random.Generator
 ) -> Int[np.ndarray, " n"]:
-    """Of the rows that are `here`, one of each episode, and equally many of each checkpoint at most, `most` in all.
+    """Of the rows that are `here`, one of each episode and `most` in all, drawn evenly over the checkpoints.
 
     Windows of one episode are alike, so they cannot be shuffled one by one as episodes can. Chosen at random.
     """
     shuffled = rng.permutation(np.flatnonzero(here))
     recordings = np.stack([rows.checkpoint[shuffled], rows.episode[shuffled]])
     _, first = np.unique(recordings, axis=1, return_index=True)
-    alone = rng.permutation(shuffled[first])
-    order = alone[np.argsort(rows.checkpoint[alone], kind="stable")]
-    _, starts, sizes = np.unique(rows.checkpoint[order], return_index=True, return_counts=True)
-    place = np.arange(len(order)) - np.repeat(starts, sizes)
-    return order[place < max(most // max(len(sizes), 1), 1)]
+    alone = shuffled[first]
+    return alone[draw_evenly(rows.checkpoint[alone], most, rng)]
 
 
 def find_changes(

@@ -13,6 +13,7 @@ from data_gen.trajectory import RowIndex
 from probes.controls import generator
 from probes.features import Encoded, check_values
 from probes.levels import ACTIVE, JOINT, local_level
+from probes.sampling import draw_evenly
 
 FEWEST = 10  # episodes; with fewer there is nothing to cluster
 
@@ -73,7 +74,8 @@ def make_levels(
         if name.startswith("z_alpha"):
             means, stds = encoded.z_alpha[:, :, whose[0]], deviations.z_alpha[:, :, whose[0]]
         here = order[keep[order]]
-        fitted = spread_over_groups(rows.group[here], n_fitted, generator(seed, name, "episodes fitted on"))
+        rng = generator(seed, name, "episodes fitted on")
+        fitted = draw_evenly(rows.group[here], n_fitted, rng, by_size=True)
         z, verdict = in_posterior_units(means[:, here], stds[:, here]), verdict_of(means[0, here])
         levels.append(Level(name=name, agents=whose, here=here, fitted=fitted, z=z, verdict=verdict))
     return tuple(levels)
@@ -99,15 +101,3 @@ def verdict_of(means: Float[np.ndarray, "n Z"]) -> str:
     if len(means) < FEWEST:
         return f"not clustered: {len(means)} episode(s), {FEWEST} needed"
     return COLLAPSED if (means.var(0, dtype=float) <= ACTIVE).all() else ""
-
-
-def spread_over_groups(group: Int[np.ndarray, " n"], n_rows: int, rng: np.random.Generator) -> Int[np.ndarray, " f"]:
-    """Places of at most `n_rows` episodes, of each group its share of them, drawn at random within it; in order."""
-    if len(group) <= n_rows:
-        return np.arange(len(group))
-    shuffled = rng.permutation(len(group))
-    order = shuffled[np.argsort(group[shuffled], kind="stable")]
-    _, starts, counts = np.unique(group[order], return_index=True, return_counts=True)
-    place = np.arange(len(order)) - np.repeat(starts, counts)
-    share = (place + rng.random(len(starts)).repeat(counts)) / np.repeat(counts, counts)
-    return np.sort(order[np.argsort(share, kind="stable")[:n_rows]])

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int32
 
-from data_gen.trajectory import SPLITS, Labels, RowIndex
+from data_gen.trajectory import SPLITS, InputError, Labels, RowIndex
 from probes.audit import check_split, check_targets
 from probes.bootstrap import Sample, draw_weights, interval_of, minus, sample
 from probes.features import check_values, standardise
@@ -45,16 +45,20 @@ def compare(
 
     All runs are of the same episodes. Differences are each run's value less that of `reference`, over the same draws
     of test groups; encoder seeds are paired by their place where two runs have as many. `p_holm` is corrected over all
-    differences of the table. Raises InputError where a label cannot be evaluated or a latent is not finite.
+    differences of the table. A run whose latent is not finite has no value, and a note. Raises InputError where a label
+    cannot be evaluated, or the latent of the reference is not finite.
     """
     check_split(rows, split)
     targets = make_targets(labels, rows, split, config.labels)
     check_targets(targets, config)
     config = replace(config, permutations=0, mlp_permutations=0, online_code=False)
     train = split == SPLITS.index("train")
-    for name, values in latents.items():
-        check_values(f"z_omega of {name}", values, len(split), len(values))
-    sets = {name: [standardise(one, train, False) for one in values] for name, values in latents.items()}
+    unfit = {name: why_unfit(name, values, len(split)) for name, values in latents.items()}
+    if unfit[reference]:
+        raise InputError(
+            f"The reference cannot be compared with: {unfit[reference]}. Choose another one as reference=."
+        )
+    sets = {name: [standardise(one, train, False) for one in latents[name]] for name in latents if not unfit[name]}
     exams = {target.name: group_exam(target, rows, split, config) for target in targets if not target.failure}
     probe = config.probes[0]
     calls = {
@@ -67,15 +71,17 @@ def compare(
     rows_of_table = []
     for target in targets:
         if target.failure:
-            rows_of_table += [
-                _record(target, probe, name, reference, f"not evaluated: {target.failure}") for name in sets
-            ]
+            rows_of_table += [_unevaluated(target, probe, name, reference, target.failure) for name in latents]
             continue
         exam = exams[target.name]
         weights = draw_weights(config.seed, target.name, exam.n_groups, set(map(len, sets.values())), config.bootstrap)
         answers = {name: [results[target.name, name, i] for i in range(len(sets[name]))] for name in sets}
         samples = {name: sample([one.task for one in of_run], weights) for name, of_run in answers.items()}
-        for name, one in samples.items():
+        for name in latents:
+            if unfit[name]:
+                rows_of_table.append(_unevaluated(target, probe, name, reference, unfit[name]))
+                continue
+            one = samples[name]
             notes = [target.note, *dict.fromkeys(answer.note for answer in answers[name])]
             notes += [f"only {exam.n_groups} test groups"] * (exam.n_groups < FEW_GROUPS)
             record = _record(target, probe, name, reference, "; ".join(note for note in notes if note))
@@ -85,6 +91,19 @@ def compare(
     tested = table.p_value.notna().to_numpy()
     table.loc[tested, "p_holm"] = holm(table.p_value.to_numpy(float)[tested])
     return table
+
+
+def why_unfit(name: str, z_omega: Float[np.ndarray, "E B Zw"], n_rows: int) -> str:
+    """Why a run cannot be probed; empty where it can."""
+    try:
+        check_values(f"z_omega of {name}", z_omega, n_rows, len(z_omega))
+    except InputError as error:
+        return str(error).split(";")[0]
+    return ""
+
+
+def _unevaluated(target: Target, probe: str, name: str, reference: str, why: str) -> dict[str, Any]:
+    return _record(target, probe, name, reference, f"not evaluated: {why}")
 
 
 def _record(target: Target, probe: str, name: str, reference: str, note: str) -> dict[str, Any]:

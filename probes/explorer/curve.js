@@ -1,6 +1,7 @@
-// The learning curve: each training seed's mean return at each checkpoint. A cell is one seed at one checkpoint.
+// The learning curve: each group's mean return at each checkpoint, a group being a training seed where a learner here
+// made the episodes. A cell is one group at one checkpoint.
 
-const SIDEWAYS = 0.5; // seeds lie side by side over this part of the way between two checkpoints
+const SIDEWAYS = 0.5; // groups lie side by side over this part of the way between two checkpoints
 const CELL = { radius: 3.4, line: "#9db8c9", full: "#0072b2" };
 
 class Curve {
@@ -9,7 +10,7 @@ class Curve {
     this.said = element("p", { class: "spread" });
     const overlay = element("canvas", { class: "overlay", "aria-hidden": "true" });
     this.frame = new Frame(element("canvas", { role: "img" }), overlay);
-    const title = `Learning curve of ${this.cells.seeds.length} training seeds (filled: the selected share)`;
+    const title = `Learning curve of ${this.cells.seeds.length} ${ABOUT.group}s (filled: the selected share)`;
     const plot = element("div", { class: "plot" }, this.frame.canvas, overlay);
     const head = element("div", { class: "head" }, element("h2", {}, title));
     host.append(element("section", { class: "card view", "data-view": "curve" }, head, plot, this.said));
@@ -100,7 +101,7 @@ class Curve {
 
   onPoint(x, y) {
     const cell = this.cells.list[nearestTo(this.xs, this.ys, x, y)];
-    const where = cell && `seed ${cell.seed}, checkpoint ${cell.checkpoint}`;
+    const where = cell && `${ABOUT.group} ${cell.seed}, checkpoint ${cell.checkpoint}`;
     const words = cell ? `${where}\nmean return ${said(cell.mean)} of ${cell.count} episodes` : "";
     showTip(this.frame.overlay, x, y, words);
   }
@@ -108,7 +109,7 @@ class Curve {
 
 /** Cells with their mean return, the cell of every row, every seed's cells in order, and the checkpoints' names. */
 function cellsOf() {
-  const [seed, checkpoint] = [variableOf("seed"), variableOf("checkpoint")];
+  const [seed, checkpoint] = [variableOf(ABOUT.group), variableOf("checkpoint")];
   const [seeds, steps] = [seed.classes, checkpoint.classes].map((classes) => classes.map((one) => one.name));
   const [seedOf, stepOf] = [arrayOf(seed.values), arrayOf(checkpoint.values)];
   const numbers = new Map();

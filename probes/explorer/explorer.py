@@ -10,8 +10,10 @@ import numpy as np
 from jaxtyping import Float, Int, Int32
 
 from data_gen.trajectory import SPLITS, Dataset, InputError, Labels, RowIndex
+from probes.groups import group_word
 from probes.report.episodes import episode_returns
 from probes.report.films import Films
+from probes.sampling import draw_evenly
 
 PLANE, ACTIONS = "plane", "actions"
 HELD_OUT = "held-out checkpoint"
@@ -43,6 +45,7 @@ class Explorer(NamedTuple):
 
     `split` numbers SPLITS, then HELD_OUT, of checkpoints that nothing was fitted on.
     `clusters` are cluster numbers by name: -1 is noise, less is of none. `updates`: the learner's at each checkpoint.
+    `group` is that of `group_word`.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Explorer(NamedTuple):
     z_omega: Float[np.ndarray, "B Zw"]
     z_alpha: Float[np.ndarray, "B N Za"]
     tracks: Tracks
+    group: str
     clusters: Mapping[str, Int[np.ndarray, " B"]] = NO_CLUSTERS
     updates: tuple[int, ...] = ()
     strips: Strips | None = None
@@ -95,6 +99,7 @@ def explorer_of(
         z_omega=z_omega,
         z_alpha=np.where(there, z_alpha, np.nan)[:, : 0 if same else None],
         tracks=tracks_of(found),
+        group=group_word(found.meta),
         clusters=clusters,
         updates=tuple(found.meta.get("updates", ())),
         strips=strips,
@@ -118,8 +123,4 @@ def tracks_of(found: Dataset) -> Tracks:
 def stratified(rows: RowIndex, k: int) -> Int[np.ndarray, " K"]:
     """At most k rows in order, as evenly as can be from every group at every checkpoint; the same each time."""
     cell = np.unique(np.stack([rows.group, rows.checkpoint], 1), axis=0, return_inverse=True)[1].ravel()
-    shuffled = np.random.default_rng(0).permutation(len(cell))
-    by_cell = shuffled[np.argsort(cell[shuffled], kind="stable")]
-    turn = np.empty(len(cell), int)
-    turn[by_cell] = np.arange(len(cell)) - np.searchsorted(cell[by_cell], cell[by_cell])
-    return np.sort(shuffled[np.argsort(turn[shuffled], kind="stable")][:k])
+    return draw_evenly(cell, k, np.random.default_rng(0))

@@ -16,11 +16,16 @@ function axisVariables() {
   );
 }
 
+/** The parts of a text such as "3, 10-20". */
+function partsOf(text) {
+  return text.split(/[\s,;]+/).filter(Boolean);
+}
+
 /** Numbers and ranges as in "3, 10-20" as a test; names stand for themselves. */
 function listTest(text) {
   const names = new Set();
   const ranges = [];
-  for (const part of text.split(/[\s,;]+/).filter(Boolean)) {
+  for (const part of partsOf(text)) {
     const range = part.match(/^(\d+)[-–](\d+)$/);
     if (range) ranges.push([Number(range[1]), Number(range[2])]);
     else names.add(part);
@@ -125,9 +130,20 @@ class Filters {
     });
     document.getElementById("ids").addEventListener("submit", (event) => {
       event.preventDefault();
-      const isNamed = listTest(event.target.elements.ids.value);
-      selection.choose((row) => isNamed(IDS[row]), "episode numbers");
+      this.name(event.target.elements.ids.value);
     });
+  }
+
+  /** Select the episodes of the numbers and ranges of a text, and say which of them there are none of. */
+  name(text) {
+    const parts = partsOf(text);
+    const lost = parts.filter((part) => !IDS.some(listTest(part)));
+    if (lost.length < parts.length) {
+      const isNamed = listTest(text);
+      selection.choose((row) => isNamed(IDS[row]), "episode numbers");
+    }
+    const words = lost.length ? `no episode has the number ${lost.join(", ")}` : "";
+    document.getElementById("named").textContent = parts.length ? words : "no number given; type some, as in 3, 10-20";
   }
 
   add(name) {

@@ -39,6 +39,7 @@ def explorer_page(content: Explorer) -> str:
         "episode": store.put(content.rows.episode, "i4"),
         "t0": store.put(content.rows.t0, "i4"),
         "returns": store.put(content.returns, "f4"),
+        "group": content.group,
         "updates": updates_of(content),
         "variables": variables_of(content, store),
         "views": views_of(content, store),
@@ -176,8 +177,8 @@ def missing(content: Explorer, kept: int) -> str:
         said = f"The file holds the {what} of all {n} episodes."
     else:
         said = (
-            f"The file holds the {what} of {kept} of {n} episodes, drawn evenly from every seed at every checkpoint so "
-            "that it stays below 40 MB; the variable “trajectory” says which."
+            f"The file holds the {what} of {kept} of {n} episodes, drawn evenly from every {content.group} at every "
+            "checkpoint so that it stays below 40 MB; the variable “trajectory” says which."
         )
     if content.strips is None:
         return said

@@ -41,8 +41,9 @@ class Player {
     const row = focus.playing;
     this.last = this.stage.open(row);
     this.slider.max = this.last;
-    const [seed, checkpoint, split] = ["seed", "checkpoint", "split"].map((name) => valueOf(variableOf(name), row));
-    const from = `seed ${seed}, checkpoint ${checkpoint}, ${split}`;
+    const names = [ABOUT.group, "checkpoint", "split"];
+    const [group, checkpoint, split] = names.map((name) => valueOf(variableOf(name), row));
+    const from = `${ABOUT.group} ${group}, checkpoint ${checkpoint}, ${split}`;
     this.words.textContent = `${titleOf(row)} · return ${said(RETURNS[row])} · ${from}`;
     this.pause();
     this.show(0);

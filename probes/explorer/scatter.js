@@ -18,7 +18,7 @@ class Scatter {
     this.ys = new Float32Array(EPISODES);
     this.build(host);
     this.latent = latentOf(view, this.codes);
-    this.rest = meanDistance(this.latent, null);
+    this.whole = scatterOf(this.latent, null);
     listenToPointer(this);
   }
 
@@ -104,7 +104,7 @@ class Scatter {
   /** What the view shows, in words: for those who see it, and for those who do not. */
   describe() {
     const brushed = selection.origin === this.view.title ? " · brushed" : "";
-    const spread = selection.count ? meanDistance(this.latent, selection.mask) / this.rest : NaN;
+    const spread = selection.count ? scatterOf(this.latent, selection.mask) / this.whole : NaN; // docs/coupling.md
     const words = `image spread ${Number.isFinite(spread) ? spread.toFixed(2) : "–"} of all${brushed}`;
     this.said.textContent = selection.count ? words : "nothing selected";
     const label = `${this.view.title}: ${EPISODES} episodes, ${selection.count} selected. ${this.said.textContent}.`;
@@ -172,8 +172,8 @@ function latentOf(view, codes) {
   return { values, width: own.length };
 }
 
-/** Mean distance to the mean, in the whole latent and not its picture, of the rows of a mask or of all. */
-function meanDistance({ values, width }, mask) {
+/** Trace of the covariance of the whole latent, not its picture, over the rows of a mask or all; with n - 1. */
+function scatterOf({ values, width }, mask) {
   const centre = new Float64Array(width);
   let count = 0;
   const isIn = (row) => (!mask || mask[row] === 1) && !Number.isNaN(values[row * width]);
@@ -185,9 +185,7 @@ function meanDistance({ values, width }, mask) {
   let sum = 0;
   for (let row = 0; row < EPISODES; row++) {
     if (!isIn(row)) continue;
-    let square = 0;
-    for (let k = 0; k < width; k++) square += (values[row * width + k] - centre[k] / count) ** 2;
-    sum += Math.sqrt(square);
+    for (let k = 0; k < width; k++) sum += (values[row * width + k] - centre[k] / count) ** 2;
   }
-  return count > 1 ? sum / count : NaN; // one episode is not tight, it is one
+  return count > 1 ? sum / (count - 1) : NaN; // one episode is not tight, it is one
 }

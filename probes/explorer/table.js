@@ -122,7 +122,7 @@ function fullText(value) {
 function csvOf(rows) {
   const quoted = (text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   const starts = SEVERAL_STARTS ? ["t0"] : [];
-  const named = { seed: "group" };
+  const named = { [ABOUT.group]: "group" };
   const heads = ["episode", ...starts, ...ABOUT.variables.map((variable) => named[variable.name] || variable.name)];
   const lines = rows.map((row) => {
     const values = ABOUT.variables.map((variable) => fullText(valueOf(variable, row)));

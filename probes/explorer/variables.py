@@ -33,9 +33,9 @@ def variables_of(content: Explorer, store: Store) -> list[dict[str, Any]]:
 
 
 def _all(content: Explorer, store: Store) -> Iterator[dict[str, Any]]:
-    for name, values in (("seed", content.rows.group), ("checkpoint", content.rows.checkpoint)):
+    for name, values in ((content.group, content.rows.group), ("checkpoint", content.rows.checkpoint)):
         codes, classes = numbered(values)
-        yield class_variable(store, EPISODE, name, codes, looks_of(codes, classes, nominal=name == "seed"))
+        yield class_variable(store, EPISODE, name, codes, looks_of(codes, classes, nominal=name == content.group))
     yield class_variable(store, EPISODE, "split", content.split, looks_of(content.split, split_names(content)))
     yield number_variable(store, EPISODE, "return", content.returns)
     for colour in colours_of(content.labels):

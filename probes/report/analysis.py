@@ -12,14 +12,14 @@ TITLES = {
 CAPTIONS = {
     "clusters": "Episodes whose latent means lie together, found without labels in the latent's full width; bars show "
     "what each cluster is made of, by the label that it agrees with most. Do not trust them where there are few "
-    "training seeds, where redrawing the seeds gives other clusters, where a cluster is one seed, or where the level "
-    "has collapsed; the list says which of these holds for which level.",
+    "groups, where redrawing the groups or another encoder seed gives other clusters, where a cluster is one group, or "
+    "where the level has collapsed; the list says which of these holds for which level.",
     "coupling": "Which clusters of one latent go with which of another, against teams whose members were put together "
     "at random, and how tight a region's episodes lie in the other agents' latents. Do not take it for influence: "
-    "agents that only learn at the same pace are coupled as well; with few training seeds nothing can be significant, "
+    "agents that only learn at the same pace are coupled as well; with few groups nothing can be significant, "
     "and unstable clusters or a collapsed level leave nothing to couple.",
-    "changes": "Where along the checkpoints the distribution of a latent changes, by training seed, beside what the "
-    "team earned. Do not trust a single seed's change: with few checkpoints or few seeds a slow drift looks like a "
+    "changes": "Where along the checkpoints the distribution of a latent changes, by group, beside what the team "
+    "earned. Do not trust a single group's change: with few checkpoints or few groups a slow drift looks like a "
     "step, a collapsed level cannot change, and z_alpha is read together with z_omega.",
 }
 

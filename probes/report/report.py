@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float
 from matplotlib.figure import Figure
 
 from data_gen.trajectory import SPLITS, Dataset
+from probes.groups import group_word
 from probes.report.analysis import Analysis, analysis_sections
 from probes.report.episodes import QUANTILES, pick_episodes
 from probes.report.figures import learning_curves, probe_panels, probed_labels, training_curves
@@ -202,7 +203,7 @@ def facts_of(dataset: Dataset) -> list[tuple[str, str]]:
             f"{len(dataset.split)}, up to {steps} steps, {n_checkpoints} checkpoint(s)",
         ),
         ("Agents", f"{agents}; {seen} observations and {done} {dataset.action.kind} actions each"),
-        ("Groups" if "groups" in dataset.meta else "Groups (training seeds)", ", ".join(split)),
+        ("Groups" if group_word(dataset.meta) == "group" else "Groups (training seeds)", ", ".join(split)),
         ("Labels", ", ".join(spec.name for spec in dataset.labels.specs) or "none"),
     ]
     own = next(iter(dataset.meta.get("provenance", ())), {})

@@ -4,6 +4,8 @@ import errno
 import json
 import os
 import re
+import shutil
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +13,14 @@ import pandas as pd
 import pytest
 import yaml
 
+from data_gen.storage import store
 from data_gen.storage.dataset import digest, read_dataset, write_shard
 from data_gen.storage.store import write_group
+from data_gen.trajectory import InputError
 from launch import analysis, comparing, explore
 from launch import films as films_module
-from launch.analysed import analysis_of
+from launch.analysed import analysis_files, analysis_of
+from launch.log import Logging, logging_to
 from launch.summary import summary_of
 from tests.builders import B, N, T
 from tests.data_gen.test_dataset import tiny_shard
@@ -48,17 +53,19 @@ def write_config(root: Path, data: str | None) -> None:
     (root / "config.yaml").write_text(yaml.safe_dump(config))
 
 
-def embed(place: Path, seed: int, data: str) -> None:
+def embed(place: Path, seed: int, data: str, lost: bool = False) -> None:
     rng, n = np.random.default_rng(seed), N_SHARDS * B
     two = 3 * (np.arange(n) % 2)[:, None]  # clusters
     arrays = {
         "omega_mean": (("episode", "z"), (0.3 * rng.normal(size=(n, ZW)) + two + 100 * seed).astype(np.float32)),
         "alpha_mean": (("episode", "agent", "a"), rng.normal(size=(n, N, ZA)).astype(np.float32)),
     }
+    if lost:
+        arrays["omega_mean"][1][:, 1] = np.nan
     for name in ("omega", "alpha"):
         axes, means = arrays[f"{name}_mean"]
         arrays[f"{name}_std"] = (axes, np.full_like(means, 0.3))
-    write_group(place / "embeddings", arrays, {"chosen": {"data": data}})
+    write_group(place / "embeddings", arrays, {"chosen": {"data": data}}, replace=True)
 
 
 def about(folder: Path) -> dict:
@@ -78,8 +85,14 @@ def test_it_shows_the_encoder_that_is_asked_for(folder: Path, monkeypatch: pytes
         assert [one["name"] for one in found["variables"][2]["classes"]][3:] == ["held-out checkpoint"]
 
 
-def test_the_analysis_is_written_and_its_clusters_can_be_chosen(folder: Path, capsys: pytest.CaptureFixture) -> None:
+def test_the_analysis_is_written_and_its_clusters_can_be_chosen(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    read, check = Counter(), store._check_files
+    monkeypatch.setattr(store, "_check_files", lambda path, *rest: (read.update([path]), check(path, *rest))[1])
     assert run("explore", f"run={folder}", "films=0", *QUICK) == 0
+    places = (folder / "embeddings", folder / "seed_1" / "embeddings")
+    assert [read[place] for place in places] == [1, 1]  # for the analysis and the page together
     said = capsys.readouterr().out
     made = {file.name for file in (folder / "analysis").iterdir()}
     assert {"clusters_summary.csv", "coupling_pairs.csv", "changes_series.csv", "changes.png", "coupling.png"} <= made
@@ -88,7 +101,7 @@ def test_the_analysis_is_written_and_its_clusters_can_be_chosen(folder: Path, ca
     assert {"z_omega, mixture", "z_alpha_0, hdbscan"} <= {one["name"] for one in about(folder)["variables"]}
     assert "not evaluated: 3 checkpoints" in said  # change points need four
     before = (folder / "analysis" / "summary.json").read_bytes()
-    assert run("explore", f"run={folder}", "films=0", *QUICK) == 0
+    assert run("explore", f"run={folder}", "films=0", *QUICK, "clusters.jobs=2") == 0  # changes no result
     assert "not evaluated" not in capsys.readouterr().out  # what was found is not looked for again
     assert (folder / "analysis" / "summary.json").read_bytes() == before
     (folder / "analysis" / "clusters_old.csv").touch()
@@ -111,6 +124,12 @@ def test_the_analysis_is_written_and_its_clusters_can_be_chosen(folder: Path, ca
     )
     assert {"figures/clusters_z_omega", "figures/coupling", "figures/changes", "explorer"} <= row.keys()
     assert log.summary["clusters/z_omega/n_clusters"] == ids_of(folder, "z_omega:mixture")
+    (folder / "analysis" / "summary.json").unlink()  # as a job leaves it that is killed while it analyses
+    with logging_to(Logging(kind="wandb"), folder, "killed"):
+        pass
+    assert not any("analysis" in name for name in json.loads((folder / "wandb.json").read_text())["content"])
+    assert sessions_of(folder)[-1].summary["clusters/z_omega/n_clusters"] is None
+    assert analysis_files(folder) == [] and (folder / "analysis" / "clusters_summary.csv").exists()
 
 
 @pytest.mark.slow
@@ -131,6 +150,9 @@ def test_a_flat_vae_that_probing_trained_is_compared(folder: Path, monkeypatch: 
 def test_an_analysis_that_is_not_whole_is_looked_for_again(folder: Path) -> None:
     assert run("explore", f"run={folder}", "films=0", *QUICK) == 0
     whole, place = files(folder / "analysis"), folder / "analysis"
+    for seed, said in ((7, "no longer there"), (0, "")):  # other numbers of the same model, and the old ones again
+        embed(folder, seed, digest(folder / "data"))
+        assert analysis_of(folder)[1].count(said) and bool(analysis_files(folder)) is (seed == 0)
     for name, left in (
         ("coupling_pairs.csv", b""),
         ("changes.png", whole["changes.png"][:100]),
@@ -156,7 +178,7 @@ def test_a_report_that_is_older_than_the_analysis_is_written_again(
 ) -> None:
     written = []
     monkeypatch.setattr(explore, "read_probes", lambda _: ("a table", None))
-    monkeypatch.setattr(explore, "report_again", lambda run, *_: written.append((run / "report.html").touch()))
+    monkeypatch.setattr(explore, "report", lambda run, *_: written.append((run / "report.html").touch()))
     assert run("explore", f"run={folder}", "films=0", *QUICK) == 0 and not written  # nothing was probed
     report, made = folder / "report.html", (folder / "analysis" / "summary.json").stat().st_mtime_ns
     report.touch()
@@ -230,6 +252,30 @@ def test_a_comparison_that_could_not_be_written_is_not_begun(
     monkeypatch.setattr(comparing, "compare", lambda *_, **__: pytest.fail("it began"))
     assert run("probe", f"runs={tmp_path}/*") == 2
     assert f"{tmp_path}, where comparison.csv is to lie" in capsys.readouterr().err
+
+
+def test_runs_are_found_whatever_signs_their_names_have_and_one_with_nan_is_no_reference(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    home, asked = tmp_path / "of [two]", []
+    for name, lost in (("a[1]", True), ("b", False), ("broken", False)):
+        for place in (home / name, home / name / "seed_1"):
+            embed(place, 0, digest(folder / "data"), lost)
+        write_config(home / name, str(folder / "data"))
+    shutil.rmtree(home / "broken" / "embeddings" / "arrays.zarr" / "omega_mean")
+
+    def compare(config, latents: dict, reference: str, **rest) -> None:
+        asked.append((list(latents), reference))
+        raise InputError("enough")
+
+    monkeypatch.setattr(comparing, "compare", compare)
+    for pattern, more in (("*", ""), ("[ab]*", "reference='{}/a[1]'")):
+        assert run("probe", f"runs='{home}/{pattern}'", *[more.format(home)] * bool(more)) == 2
+        said = capsys.readouterr()
+        assert "error: enough" in said.err and f"left out {home / 'broken'}: " in said.out
+    assert asked == [(["a[1]", "b"], "b"), (["a[1]", "b"], "a[1]")]
+    assert comparing.matched(f"{home}/a[1]/*_1") == [home / "a[1]" / "seed_1"]
+    assert comparing.matched(f"{tmp_path}/of [t]wo") == [] == comparing.matched(f"{home}/no/*")
 
 
 def test_embeddings_of_other_data_are_refused(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

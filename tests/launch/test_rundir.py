@@ -23,6 +23,15 @@ def test_the_config_is_kept_and_another_one_refused(tmp_path: Path) -> None:
     assert config_of(run) == {"train": vars(Train()), "data": None}
 
 
+def test_another_number_of_jobs_is_not_another_config(tmp_path: Path) -> None:
+    for jobs in (0, 2):
+        with claim(tmp_path, {"probe": {"jobs": jobs, "seed": 1}}, {}):
+            pass
+    with pytest.raises(InputError, match="probe.seed is 1 there and 2 here. Go on"):
+        with claim(tmp_path, {"probe": {"jobs": 3, "seed": 2}}, {}):
+            pass
+
+
 def test_a_stage_adds_its_own_sections(tmp_path: Path) -> None:
     with claim(tmp_path, {"data": "x"}, {}):
         pass

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 import wandb
 import yaml
@@ -13,7 +14,9 @@ from wandb.sdk.launch.sweeps.utils import create_sweep_command, create_sweep_com
 
 from data_gen.trajectory import InputError
 from launch.log import Logging, logging_to
-from launch.schema import CONF, register, typed
+from launch.schema import CONF, Dashboard, register, typed
+from launch.summary import CLUSTERS, COUPLING, of_changes, of_clusters, of_coupling
+from probes.levels import JOINT, local_level
 from tests.launch.commands import run
 from tests.launch.offline_file import sessions_of
 
@@ -106,6 +109,31 @@ def test_a_workspace_is_sent_as_one_view(monkeypatch, capsys) -> None:
     assert "https://wandb.ai/me/fish?nw=abc" in capsys.readouterr().out
     (view,) = sent
     assert (view["entityName"], view["projectName"]) == ("me", "fish") and '"probe/goal/value"' in view["spec"]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_workspaces_panels_of_the_analysis_have_the_names_that_are_logged() -> None:
+    from wandb_workspaces.reports.v2 import BarPlot
+
+    from launch.panels import ANALYSIS, workspace_of
+
+    (section,) = [one for one in workspace_of(Dashboard(labels=["goal"]), "me").sections if one.name == ANALYSIS]
+    shown = {
+        name for panel in section.panels for name in (panel.metrics if isinstance(panel, BarPlot) else panel.media_keys)
+    }
+    levels = [JOINT, local_level(0), local_level(1)]
+    found = {
+        **of_clusters(pd.DataFrame([dict.fromkeys(CLUSTERS, 1.0) | {"level": a, "method": "mixture"} for a in levels])),
+        **of_coupling(
+            pd.DataFrame([dict.fromkeys(COUPLING, 0.5) | {"first": a, "second": b} for a in levels for b in levels])
+        ),
+        **of_changes(pd.DataFrame({"level": levels, "n_changes": [1, 0, 2], "note": None})),
+    }
+    figures = {f"figures/{name}" for name in ("clusters_z_omega", "coupling", "changes")}
+    assert shown - set(found) == figures and len(shown) == 17  # test_explore.py finds the figures in a log
+    written = (Path(__file__).parents[2] / "docs" / "wandb.md").read_text()
+    for name in shown - figures:
+        assert f"`{name.split('/')[0]}/<" in written and f"{name.split('/')[-1]}`" in written
 
 
 def test_a_sweeps_command_is_one_that_hydra_takes(monkeypatch) -> None:

@@ -53,7 +53,7 @@ def planted_set(plane: bool = True) -> Dataset:
         hand=Features(np.zeros((B, 1), np.float32), ("none",)),
         split=np.where(seed < 2, 0, seed - 1).astype(np.int32),
         action=ActionSpec("continuous", 2),
-        meta={"position": [0, 1], "landmarks": [LANDMARK], "updates": [0, 30, 60]} if plane else {},
+        meta={"position": [0, 1], "landmarks": [LANDMARK], "updates": [0, 30, 60], "learner": {}} if plane else {},
     )
 
 

@@ -161,7 +161,7 @@ def test_another_level_or_seed_changes_no_number_of_a_seed(tables: ChangeTables)
 
 
 def test_the_figure_marks_the_changes_on_each_seeds_curve(tables: ChangeTables):
-    above, below = (cast(Axes, ax) for ax in change_figure(tables.returns, tables.changes, tables.edges).axes)
+    above, below = (cast(Axes, ax) for ax in change_figure(tables.returns, tables.changes, tables.edges, "group").axes)
     marks = [line for line in above.get_lines() if line.get_color() == MARKED]
     at = [np.asarray(line.get_xdata(), float).tolist() for line in marks]
     on = [np.asarray(line.get_ydata(), float).tolist() for line in marks]
@@ -175,8 +175,14 @@ def test_the_figure_marks_the_changes_on_each_seeds_curve(tables: ChangeTables):
 
 
 def test_the_words_say_what_changed_what_did_not_and_what_to_doubt(tables: ChangeTables):
-    words = change_sentences(tables)
+    words = change_sentences(tables, 0.01, "training seed")
     assert words[0].startswith("z_ω (team): 14 of 14 training seeds change, 1")
+    assert words[0].endswith(
+        ". Where nothing changed, .14 of these 14 would still be said to change (false_alarms, 0.01, of each)."
+    )
+    brought = change_sentences(tables, 0.05, "group")
+    assert "14 of 14 groups change" in brought[0] and ", .70 of these 14" in brought[0]
+    assert not any("seed" in said for said in brought)
     assert words[4] == "z_α of agent 3: not evaluated: the level has collapsed."
     assert "z_α of agent 0 and z_α of agent 1" in words[5]
     assert words[5].startswith("Of the changes of z_α of agent 0 and z_α of agent 1, the clearest of 3 pairs, 1")
@@ -190,11 +196,11 @@ def test_nothing_can_be_said_of_three_checkpoints():
     fewer["rows"] = RowIndex(*(column[keep] for column in arguments["rows"]))
     found = change_tables(QUICK, **fewer)
     assert found.changes.empty and found.edges.empty and found.series["p"].isna().all()
-    *words, agreement, doubts = change_sentences(found)
+    *words, agreement, doubts = change_sentences(found, 0.01, "group")
     assert "not evaluated: 3 checkpoints; 4" in words[0]
     assert agreement == "Whether agents change together was not evaluated: 0 groups, 2 are needed."
     assert "within one of each other" not in doubts
-    below = change_figure(found.returns, found.changes, found.edges).axes[1]
+    below = change_figure(found.returns, found.changes, found.edges, "group").axes[1]
     assert [text.get_text() for text in below.texts] == ["not evaluated"]
 
 

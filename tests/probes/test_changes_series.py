@@ -82,7 +82,7 @@ def test_latents_that_are_all_the_same_have_no_change():
     assert found.changes == () and found.p == 1
 
 
-def test_rows_are_one_an_episode_and_as_many_of_each_checkpoint_at_most():
+def test_rows_are_one_an_episode_and_even_over_the_checkpoints():
     rng = np.random.default_rng(6)
     checkpoint = np.repeat([0, 1, 2], [30, 6, 14]).astype(np.int32)
     episode = np.concatenate([np.arange(30) // 3, np.arange(6), np.arange(14)]).astype(np.int32)
@@ -91,8 +91,8 @@ def test_rows_are_one_an_episode_and_as_many_of_each_checkpoint_at_most():
     here = np.arange(50) != 40
     chosen = [pick_rows(rows, here, 24, np.random.default_rng(seed)) for seed in range(40)]
     for one in chosen:
-        assert np.bincount(checkpoint[one]).tolist() == [8, 6, 8] and 40 not in one
-        assert len(set(zip(checkpoint[one], episode[one], strict=True))) == 22
+        assert np.bincount(checkpoint[one]).tolist() == [9, 6, 9] and 40 not in one
+        assert len(set(zip(checkpoint[one], episode[one], strict=True))) == 24
         assert (np.diff(checkpoint[one]) >= 0).all()
     assert set(np.concatenate(chosen)) == set(np.flatnonzero(here))
     assert len(pick_rows(rows, here, 10**6, rng)) == 10 + 6 + 13

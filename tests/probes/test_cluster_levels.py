@@ -8,7 +8,6 @@ from probes.clusters.levels import (
     Deviations,
     in_posterior_units,
     make_levels,
-    spread_over_groups,
     verdict_of,
 )
 from probes.features import Encoded
@@ -28,20 +27,6 @@ def test_a_level_is_collapsed_where_no_dimension_is_active():
     flat[::2, 1] = 0.201
     assert verdict_of(flat) == ""
     assert verdict_of(np.ones((9, 3))) == "not clustered: 9 episode(s), 10 needed"
-
-
-def test_episodes_fitted_on_are_spread_over_groups_by_their_size():
-    group = np.repeat([3, 1, 7], [100, 40, 60])
-    chosen = spread_over_groups(group, 50, np.random.default_rng(0))
-    assert len(chosen) == len(set(chosen.tolist())) == 50 and (np.diff(chosen) > 0).all()
-    counts = [int((group[chosen] == g).sum()) for g in (3, 1, 7)]
-    assert all(abs(count - want) <= 1 for count, want in zip(counts, (25, 10, 15), strict=True))
-    # Not always the same ones of a group: over many draws each is as likely.
-    often = np.bincount(
-        np.concatenate([spread_over_groups(group, 50, np.random.default_rng(s)) for s in range(400)]), minlength=200
-    )
-    assert abs(often / 400 - 0.25).max() < 0.11  # five standard errors
-    assert spread_over_groups(group, 200, np.random.default_rng(0)).tolist() == list(range(200))
 
 
 def test_levels_hold_the_right_latents_of_the_right_episodes():

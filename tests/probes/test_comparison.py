@@ -91,11 +91,21 @@ def test_runs_with_another_number_of_encoder_seeds_are_compared():
     assert list(found.n_encoders) == [2, 1] and abs(found.minus_reference[0]) < 0.02
 
 
-def test_a_latent_that_is_not_finite_is_named():
+def test_a_run_whose_latent_is_not_finite_has_an_empty_cell_and_the_others_their_values(table):
     bad = Z.copy()
     bad[0, 5, 2] = np.nan
-    with pytest.raises(InputError, match="z_omega of bad is nan at row 5, column 2"):
-        compared({"bad": bad, "full": Z}, "full")
+    found = compared({"full": Z, "bad": bad, "empty": NOTHING}, "empty", labels=["mood"])
+    assert list(found.run) == ["full", "bad", "empty"]
+    for name in ("value", "ci_low", "ci_high", "minus_reference", "p_value"):
+        assert row(found, "full", "mood")[name] == row(table, "full", "mood")[name]
+        assert np.isnan(row(found, "bad", "mood")[name])
+    assert list(wide(found).mood)[1] == "not evaluated"
+    said = "not evaluated: z_omega of bad is nan at row 5, column 2, and 1 value(s) in all"
+    assert row(found, "bad", "mood").note == said and f"mood: {said}." in reading(found)
+    shown = comparison_figure(found).axes[0].lines[0].get_xdata()
+    assert np.isnan(shown).tolist() == [False, True, False]
+    with pytest.raises(InputError, match="reference cannot be compared with: z_omega of bad is nan at row 5, column 2"):
+        compared({"bad": bad, "full": Z}, "bad")
 
 
 def test_the_figure_shows_every_run_and_label(table):

@@ -89,7 +89,9 @@ def test_the_page_holds_the_episodes() -> None:
     np.testing.assert_array_equal(elements.array(about["episode"]), found.rows.episode)
     np.testing.assert_allclose(elements.array(about["returns"]), found.outcomes.rewards[:, :, 0].sum(1), rtol=1e-5)
     named = {variable["name"]: variable for variable in about["variables"]}
-    assert list(named)[:4] == ["seed", "checkpoint", "split", "return"]
+    assert list(named)[:4] == ["training seed", "checkpoint", "split", "return"]
+    others = read(explorer_page(planted_explorer(plane=False)))[1]  # no learner here made these
+    assert others["group"] == others["variables"][0]["name"] == "group"
     kind = named[HOSTILE]
     assert [one["name"] for one in kind["classes"]] == ["<even>", "odd"]
     np.testing.assert_array_equal(elements.array(kind["values"]), np.arange(B) % 2)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from benchmarks.browser import CHROMIUM, Page, browser, patiently
+from probes.coupling.images import image_sums, spread
 from probes.explorer.page import explorer_page
 from tests.probes.explorer_page import copied, corner, drag, on_raw_axes, press, selected, shades
 from tests.probes.planted_explorer import (
@@ -31,6 +32,7 @@ from tests.probes.planted_explorer import (
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no chromium here; on Debian apt-get install chromium brings it")
 
 ENTER, SPACE, RIGHT = ("Enter", 13, "\r"), (" ", 32, " "), ("ArrowRight", 39)
+TITLE, NAMED = "document.querySelector('#below h2').textContent", "document.getElementById('named').textContent"
 READY = "document.readyState === 'complete' && typeof player === 'object'"
 
 
@@ -87,9 +89,11 @@ def test_a_drag_in_one_view_selects_the_same_episodes_in_all(page: Page) -> None
     assert f"mean return {returns[expected].mean():.4g}, of all {returns.mean():.4g}" in status
     spreads = page.value("[...document.querySelectorAll('#latents .spread')].map((p) => p.textContent)")
     for text, z in zip(spreads, [z_omega, z_alpha[:, 0], np.delete(z_alpha[:, 1], 3, 0)], strict=True):
-        here = z[expected] if len(z) == B else z[np.delete(chosen, 3)]
-        spread = [np.linalg.norm(part - part.mean(0), axis=1).mean() for part in (here, z)]
-        assert f"image spread {spread[0] / spread[1]:.2f} of all" in text
+        here = chosen if len(z) == B else np.delete(chosen, 3)
+        ratio = np.trace(np.cov(z[here].T)) / np.trace(np.cov(z.T))
+        assert f"image spread {ratio:.2f} of all" in text
+        sums = image_sums(z[None], np.ones((1, len(z)), bool))[0]  # the tables of coupling say the same
+        assert spread(sums[here].sum(0), sums.sum(0)) == pytest.approx(ratio, rel=1e-5)
     assert "brushed" in spreads[0] and "brushed" not in spreads[1]
 
 
@@ -101,6 +105,7 @@ def test_one_episode_has_no_spread(page: Page) -> None:
 
 def test_cells_of_the_learning_curve_are_filled_and_select(page: Page) -> None:
     returns, found = planted_explorer().returns, planted_set()
+    assert page.value(TITLE).startswith(f"Learning curve of {SEEDS} training seeds")
     cells = page.value("curve.cells.list.map((c) => [Number(c.seed), Number(c.checkpoint), c.mean, c.count])")
     assert len(cells) == SEEDS * CHECKPOINTS
     for seed, checkpoint, mean, count in cells:
@@ -167,6 +172,14 @@ def test_the_keyboard_selects_without_a_mouse(page: Page) -> None:
     page.send("Input.insertText", text="103, 110-112 999")
     page.key(*ENTER)
     assert selected(page).tolist() == [3, 10, 11, 12]
+    assert page.value(NAMED) == "no episode has the number 999"
+    lost, none = "no episode has the number ", "no number given; type some, as in 3, 10-20"
+    for typed, said in (("abc", f"{lost}abc"), ("12-10, x7 ,", f"{lost}12-10, x7"), (" ,", none), ("110", "")):
+        page.value(f"document.getElementById('idlist').value = {typed!r}; document.getElementById('idlist').focus()")
+        page.key(*ENTER)
+        assert page.value(NAMED) == said
+        assert selected(page).tolist() == ([10] if typed == "110" else [3, 10, 11, 12])  # a selection is not lost by it
+    page.value("filters.name('103, 110-112')")
     page.value("document.querySelector('#episodes tbody tr:nth-child(2)').focus()")
     page.key(*ENTER)
     assert page.value("focus.playing") == 10
@@ -249,6 +262,7 @@ def test_actions_and_films_are_drawn(tmp_path: Path) -> None:
         page.size(1000, 800)
         page.open(tmp_path / "explorer.html")
         page.until(READY)
+        assert page.value(TITLE).startswith(f"Learning curve of {SEEDS} groups")
         page.value("focus.play(1)")
         page.until("player.stage.film !== null")
         count = (

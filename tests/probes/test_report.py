@@ -253,7 +253,9 @@ def test_facts_count_groups_and_episodes():
     facts = dict(
         facts_of(
             dataset(
-                domain={"name": "tiny"}, provenance=[{"revision": "abc", "versions": {"jax": "0", "zarr": "3"}}, {}]
+                domain={"name": "tiny"},
+                learner={"updates": 9},
+                provenance=[{"revision": "abc", "versions": {"jax": "0", "zarr": "3"}}, {}],
             )
         )
     )
