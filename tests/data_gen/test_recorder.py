@@ -125,10 +125,10 @@ def test_checkpoints_are_progress_and_hand_features_are_moments(tmp_path):
     hand = dict(zip(found.hand.names, found.hand.values.T, strict=True))
     for row in range(6):
         place = found.batch.obs[row, :, [0, 2], 3][found.batch.mask[row][:, [0, 2]].T]
-        np.testing.assert_allclose(hand["mean of place_0"][row], place.mean(), rtol=1e-4)
-        np.testing.assert_allclose(hand["deviation of place_0"][row], place.std(), rtol=1e-4)
+        np.testing.assert_allclose(hand["mean_place_0"][row], place.mean(), rtol=1e-4)
+        np.testing.assert_allclose(hand["sd_place_0"][row], place.std(), rtol=1e-4)
         move = found.batch.actions[row, :, :, 1][found.batch.mask[row] & [True, False, True]]
-        np.testing.assert_allclose(hand["mean of action 1"][row], move.mean(), rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(hand["mean_1"][row], move.mean(), rtol=1e-4, atol=1e-6)
 
 
 def test_many_shards_are_the_same_data_set_as_one(tmp_path, monkeypatch):
@@ -164,3 +164,11 @@ def test_a_policy_is_told_of_a_new_episode(tmp_path):
     calls = []
     record_pack(tmp_path / "data", begin=lambda: calls.append(1))
     assert len(calls) == 6
+
+
+def test_one_group_alone_is_recorded_to_be_embedded(tmp_path):
+    with Recorder(tmp_path / "data") as recorder:
+        recorder.record(Pack(), scripted, episodes=3, group=4)
+    found = read_dataset(tmp_path / "data")
+    assert found.split.tolist() == [2] * 3 and found.meta["recording"]["split"] == [0, 0, 1]
+    assert "launch.embed" in (tmp_path / "data" / "README.md").read_text()
