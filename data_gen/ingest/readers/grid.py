@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float64, Int64, Shaped
 from data_gen.trajectory import InputError
 
 MOST_AGENTS = 1000
-MOST_ONCE = 20  # so many agents that are each there in one row alone are no agents
+MOST_ONCE = 10  # more that are each there once, at different times, are no agents
 
 
 class Grid(NamedTuple):
@@ -40,7 +40,8 @@ class Grid(NamedTuple):
 def agents_of(rows: Shaped[np.ndarray, " R"], column: str, where: str) -> Int64[np.ndarray, " N"]:
     """The numbers of an episode's agents. Raises InputError where the column cannot be that of agents."""
     agents, counts = np.unique(rows["agent"], return_counts=True)
-    if len(agents) > MOST_AGENTS or (len(agents) > MOST_ONCE and (counts == 1).all()):
+    once = len(agents) > MOST_ONCE and (counts == 1).all() and np.ptp(rows["time"]) > 0
+    if len(agents) > MOST_AGENTS or once:
         raise InputError(
             f"{where}: column {column!r}, which columns.agent names, tells {len(agents):,} agents apart in "
             f"{len(rows):,} rows. At most {MOST_AGENTS:,} can be in one recording, and an agent keeps its name from "

@@ -73,12 +73,13 @@ def test_parts_share_an_origin_and_one_site_has_one(tmp_path: Path) -> None:
 
 
 def test_a_column_of_ids_of_rows_is_no_column_of_agents(tmp_path: Path) -> None:
-    rows = pd.DataFrame({"day": "d", "t": np.arange(21), "row": np.arange(21), "x": 0.5, "y": 1.5})
+    rows = pd.DataFrame({"day": "d", "t": np.arange(11), "row": np.arange(11), "x": 0.5, "y": 1.5})
     rows.to_csv(tmp_path / "t.csv", index=False)
-    with pytest.raises(InputError, match=r"t.csv: episode 'd': column 'row'.*columns.agent.* 21 agents .* 21 rows"):
+    with pytest.raises(InputError, match=r"t.csv: episode 'd': column 'row'.*columns.agent.* 11 agents .* 11 rows"):
         list(TableReader(tmp_path / "t.csv", asked(agent="row")).recordings())
-    rows[:20].to_csv(tmp_path / "t.csv", index=False)
-    assert len(next(TableReader(tmp_path / "t.csv", asked(agent="row")).recordings()).agents) == 20
+    for few in (rows[:10], rows.assign(t=3)):  # few agents, or all at one time
+        few.to_csv(tmp_path / "t.csv", index=False)
+        assert len(next(TableReader(tmp_path / "t.csv", asked(agent="row")).recordings()).agents) == len(few)
     many = pd.DataFrame(
         {"day": "d", "t": np.repeat([0, 1], 1001), "row": np.tile(np.arange(1001), 2), "x": 0.5, "y": 1}
     )
