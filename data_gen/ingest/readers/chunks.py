@@ -99,7 +99,9 @@ def family(kind: pa.DataType) -> str:
 def _below(path: Path) -> tuple[Path, list[Path]]:
     """The folder, and the tables in it or those that a pattern matches; hidden ones are left out."""
     parts = path.parts
-    plain = next((k for k, part in enumerate(parts) if set(part) & set("*?[")), len(parts))
+    plain = len(parts)
+    if not path.is_dir():
+        plain = next((k for k, part in enumerate(parts) if set(part) & set("*?[")), len(parts))
     root, pattern = Path(*parts[:plain]), "/".join(parts[plain:]) or "**/*"
     if not root.is_dir():
         raise InputError(f"{path} is neither a file nor a folder. Check the path.")

@@ -20,10 +20,10 @@ class Columns:
     (discrete). `labels` are classes (text, truth values, whole numbers) or real numbers; what they belong to is found.
     `categories` are features, an action or labels that are classes though they look like numbers; `numbers` are an
     action or labels that are quantities though they are whole. `terminated` is true where an episode ended by itself.
-    `roles` says that an agent's name means something. `origin` is taken from places, a number an axis (see
-    `origin_of`). `rate` is in frames a second. units.time is s, ms, us, ns, min or
-    h; without it the time column counts frames, whole numbers. Other units are by name (position, or a feature's).
-    What is empty was not measured; an empty text, which CSV cannot tell from that, is a class in Parquet.
+    `roles` says that an agent's name means something. `origin` is taken from places, a number an axis (empty: see
+    `origin_of`). `rate` is in frames a second. units.time is s, ms, us, ns, min or h; without it the time column counts
+    frames, whole numbers. Other units are by name (position, or a feature's). What is empty was not measured; an empty
+    text, which CSV cannot tell from that, is a class in Parquet.
     """
 
     time: str = ""

@@ -65,7 +65,7 @@ def _check_alike(source: Source, name: str, alike: tuple[str, ...]) -> None:
     if len(kinds) > 1 and not set(kinds) <= set(alike):
         (one, first), (two, other) = list(kinds.items())[:2]
         raise InputError(
-            f"{source.path}: column {name!r} holds {two} in {other} and {one} in {first}. Write it alike in all files, "
+            f"{source.path}: column {name!r} holds {one} in {first} and {two} in {other}. Write it alike in all files, "
             f"or read them as two sources."
         )
 

@@ -65,7 +65,7 @@ def test_parts_share_an_origin_and_one_site_has_one(tmp_path: Path) -> None:
     reader = TableReader(tmp_path / "t.parquet", asked(parts=["nose", "tail"], features=["speed"]))
     assert reader.layout.origin == (440_000.0, 0.0)
     (found,) = reader.recordings()
-    np.testing.assert_allclose(found.position[:, 1, 0, 0] + 440_000, place[1, :, 0], atol=3e-4)
+    np.testing.assert_allclose(found.position[:, 1, 0, 0].astype(float) + 440_000, place[1, :, 0], atol=3e-4)
     np.testing.assert_allclose(found.position[:, 1, 1] - found.position[:, 1, 0], 1, atol=3e-4)
     assert (found.features == np.float32(EAST)).all(), "only places are moved"
     other, _ = tracks(tmp_path, (EAST + 1500, 0.0), name="later.csv")

@@ -142,7 +142,7 @@ def test_damaged_files(tmp_path, suffix):
     path = tmp_path / f"t.{suffix}"
     path.write_bytes(b"")
     refused(path, "0 bytes")
-    refused(tmp_path / "none.csv", "not a file")
+    refused(tmp_path / "none.csv", "neither a file nor a folder")
     (tmp_path / "t.xlsx").write_bytes(b"PK")
     refused(tmp_path / "t.xlsx", ".csv")
     whole = parquet_of(tmp_path).read_bytes()

@@ -50,7 +50,7 @@ def test_several_episodes_a_file_and_numbers_that_are_whole_in_one_of_them(tmp_p
 
 OTHER = "d,0,p,1,2,0.5,left,city"
 WRONG = {
-    "no column": (HEADER.replace("speed", "tempo"), OTHER, "b.csv has no column 'speed'.*columns.features.*'tempo'"),
+    "no column": (HEADER.replace("speed", "tempo"), OTHER, "b.csv has no column 'speed'.*columns.features.*tempo"),
     "text": (HEADER, OTHER.replace("0.5", "fast"), "'speed' holds text in .*b.csv and numbers in .*a.csv"),
     "a value": (HEADER, OTHER.replace("0.5", "inf"), "'speed' is inf at line 2 of .*b.csv"),
     "time stamps": (HEADER, OTHER.replace("d,0", "d,2024-05-01 12:00:00"), "'frame' holds time stamps in .*b.csv"),
