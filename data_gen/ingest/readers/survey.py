@@ -129,7 +129,7 @@ def _take(source: Source, columns: Columns, found: _Pass, first: int, chunk: pa.
     nothing = np.zeros(chunk.num_rows, np.int32)
     episode, agent = coded.get(columns.episode, nothing + first // FILE_ROWS), coded.get(columns.agent, nothing)
     if columns.episode and len(source.files) > 1:
-        _check_one_file(source, columns.episode, episode, found.names[columns.episode], first)
+        _check_one_file(source, episode, found.names[columns.episode], first)
     found.sizes.append(np.bincount(episode))
     found.runs.append(int((np.diff(episode, prepend=found.order.last.get("episode", [-1])) != 0).sum()))
     if columns.group:
@@ -196,7 +196,7 @@ def _check_all_named(source: Source, name: str, codes: Int[np.ndarray, " R"], na
         )
 
 
-def _check_one_file(source: Source, name: str, codes: Int[np.ndarray, " R"], names: Names, first: int) -> None:
+def _check_one_file(source: Source, codes: Int[np.ndarray, " R"], names: Names, first: int) -> None:
     began = np.array(names.rows)[codes]
     wrong = np.flatnonzero(began // FILE_ROWS != first // FILE_ROWS)
     if len(wrong):
