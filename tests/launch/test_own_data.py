@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 
 from data_gen.ingest.sources import READERS
@@ -86,6 +87,7 @@ def talk(tmp_path: Path, monkeypatch) -> Path:
 
 
 def test_every_command_and_option_is_one() -> None:
+    GlobalHydra.instance().clear()
     register()
     with initialize_config_dir(str(CONF), version_base="1.3"):
         for title in (TABLE, ENVIRONMENT, LATER, COOKS):
