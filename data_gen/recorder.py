@@ -1,6 +1,6 @@
 """A data set from somebody's own environment and policies, in a few lines:
 
-    with Recorder("runs/mine/data", split=[8, 4, 4], seed=0) as recorder:
+    with Recorder("runs/mine/data", seed=0) as recorder:
         for group, policy in enumerate(policies):
             recorder.record(env, policy, episodes=16, group=group, labels={"skill": "expert"})
 
@@ -24,7 +24,7 @@ from data_gen.collecting.spool import Spool
 from data_gen.ingest.card import write_card
 from data_gen.storage.dataset import write_shard
 from data_gen.storage.leftovers import clear_leftovers, temporary
-from data_gen.storage.split import scale_sizes
+from data_gen.storage.split import scale_sizes, sizes_for
 from data_gen.team import Team
 from data_gen.trajectory import SPLITS, InputError
 
@@ -35,14 +35,17 @@ class Recorder:
     """Collects episodes, and writes them to `root` when it is closed; before that nothing is there.
 
     `split` is three numbers of groups, to train, validate and test on; more or fewer groups are dealt in proportion.
-    The same seed gives the same episodes. Finished episodes wait in a hidden folder beside `root`, so memory holds one
-    of them, and when closing one shard; the folder goes with the process. Raises InputError where `root` is in use.
+    Without it they are one half, a sixth and a third, and one group or two are enough, to be embedded only. The same
+    seed gives the same episodes. Finished episodes wait in a hidden folder beside `root`, so memory holds one of them,
+    and when closing one shard; the folder goes with the process. Raises InputError where `root` is in use.
     """
 
-    def __init__(self, root: str | Path, split: Sequence[int | float], seed: int = 0):
-        scale_sizes(split, len(SPLITS))
+    def __init__(self, root: str | Path, split: Sequence[int | float] | None = None, seed: int = 0):
+        if split is not None:
+            scale_sizes(split, len(SPLITS))
         _check_whole("seed", seed, MOST)
-        self._root, self._split, self._seed = Path(root).expanduser(), [int(size) for size in split], int(seed)
+        self._root, self._seed = Path(root).expanduser(), int(seed)
+        self._split = None if split is None else [int(size) for size in split]
         if self._root.exists() and not (self._root.is_dir() and not any(self._root.iterdir())):
             raise InputError(f"{self._root} is not empty. Remove it, or record into another folder.")
         self._root.parent.mkdir(parents=True, exist_ok=True)
@@ -116,9 +119,9 @@ class Recorder:
             return
         if self._team is None:
             raise InputError(f"{self._root}: nothing was recorded, so there is nothing to write.")
-        scale_sizes(self._split, len({entry.group for entry in self._spool.entries}))
+        scaled = sizes_for(self._split, len({entry.group for entry in self._spool.entries}))
         labels, team = labels_of(self._spool), self._team
-        meta = meta_of(self._name, team, self._split, self._seed)
+        meta = meta_of(self._name, team, self._split or scaled, self._seed)
         made = {"python": platform.python_version(), "numpy": np.__version__, "seeds": {"recorder": self._seed}}
         blocks, whole = blocks_of(self._spool, team), self._folder / "whole"
         shutil.rmtree(whole, ignore_errors=True)

@@ -170,7 +170,13 @@ def check_hold_out(hold_out: list[int], known: list[int]) -> None:
 
 
 def seen_rows(found: Dataset | OpenDataset, hold_out: list[int]) -> Int32[np.ndarray, " K"]:
-    """Episodes of all checkpoints but those held out; InputError where a split would lose every episode."""
+    """Episodes of all checkpoints but those held out; InputError where a split has none of them, or nothing trains."""
+    if SPLITS.index("train") not in found.split:
+        raise InputError(
+            f"the data set has {len(np.unique(found.rows.group))} group(s); training, validation and test need at "
+            f"least one each, since rows of one group never straddle the split. Bring more recordings, or name a finer "
+            f"group. A trained run embeds these as they are: launch.embed."
+        )
     check_hold_out(hold_out, np.unique(found.rows.checkpoint).tolist())
     seen = ~np.isin(found.rows.checkpoint, hold_out)
     for number, name in enumerate(SPLITS):

@@ -10,7 +10,7 @@ from launch.entry import enter
 from launch.progress import progress
 from launch.rundir import claim, provenance
 from launch.schema import Embedding
-from launch.trained_on import check_names, trained_on
+from launch.trained_on import check_meaning, trained_on
 from marl_vae import load
 from marl_vae.applying import embed_new, fitted
 from marl_vae.embed import as_arrays
@@ -24,7 +24,7 @@ def main(cfg: Embedding) -> None:
     found = read_dataset(data)
     models = {place: fitted(load(place), found, str(data)) for place in places}
     known = trained_on(run, models[places[0]])
-    check_names(known, found, str(data))
+    check_meaning(known, found, str(data))
     into, of = folder_for(cfg), {"path": str(data), "digest": digest(data)}
     with claim(run, {}, {}):
         for place, model in models.items():

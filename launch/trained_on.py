@@ -13,7 +13,7 @@ from marl_vae.applying import check_order
 from marl_vae.checkpoint import read_description
 from marl_vae.differences import Measures, measures, measures_of
 
-SETTINGS = ("domain", "rate", "units", "frame", "derived")
+SETTINGS = ("domain", "rate", "units", "frame", "origin", "derived")
 NAMES = {"feature": "obs_names", "action": "action_names"}
 NOT_STATED = "not stated"
 
@@ -44,10 +44,20 @@ def trained_on(run: Path, model: TrainedModel) -> TrainedOn:
     return TrainedOn(measures(batch, found.features, found.action, by_agent), found.meta, by_agent, "")
 
 
-def check_names(known: TrainedOn, found: Dataset, where: str) -> None:
-    """Raise InputError where features, actions or (if the model tells them apart) agents are in another order."""
+def check_meaning(known: TrainedOn, found: Dataset, where: str) -> None:
+    """Raise InputError where the same numbers mean other things than in training.
+
+    Features, actions or (if the model tells them apart) agents in another order, and places in the world's frame that
+    are measured from another origin.
+    """
     if known.meta is None:
         return
+    before, now = (meta.get("origin", []) for meta in (known.meta, found.meta))
+    if before != now and "world" in (known.meta.get("frame"), found.meta.get("frame")):
+        raise InputError(
+            f"{where}: places are measured from {now or 0}, and were from {before or 0} in the training data. Ingest "
+            f"these again with columns.origin={str(before or [0.0] * len(now)).replace(' ', '')}."
+        )
     for agent in range(found.batch.obs.shape[2]):
         for what, key in NAMES.items():
             check_order(what, names_of(known.meta, key, agent), names_of(found.meta, key, agent), where)

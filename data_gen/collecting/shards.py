@@ -3,17 +3,17 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float32
 
 from data_gen.collecting.labels import gather
 from data_gen.collecting.spool import FIELDS, Spool
+from data_gen.hand import Described, hand_features, hand_names
 from data_gen.learners.rollout import team_return
 from data_gen.storage.feature_mask import feature_mask_json
-from data_gen.storage.shard import Shard
+from data_gen.storage.shard import Shard, stack_padded
 from data_gen.team import Team, feature_mask
 from data_gen.trajectory import Features, Labels, LabelSpec, Outcomes, RowIndex, TrajectoryBatch
 
-SHARD_BYTES = 64 * 2**20  # hand features need some ten times as much for a moment
+SHARD_BYTES = 64 * 2**20
 
 
 def blocks_of(spool: Spool, team: Team) -> list[range]:
@@ -27,20 +27,21 @@ def blocks_of(spool: Spool, team: Team) -> list[range]:
 def shard_of(spool: Spool, rows: range, team: Team, meta: dict[str, Any], labels: Labels) -> Shard:
     """Some of the episodes, padded to the longest of all; `labels` are those of all."""
     longest, entries = max(entry.steps for entry in spool.entries), [spool.entries[row] for row in rows]
-    found = [{name: _padded(value, longest) for name, value in spool.read(row).items()} for row in rows]
-    obs, actions, mask, rewards = (np.stack([one[name] for one in found]) for name in FIELDS)
+    found, real = [spool.read(row) for row in rows], feature_mask(team)
+    of = Described(team.obs_names, team.action, team.action_names, position=())
+    hand = [hand_features(one["obs"], one["actions"], one["mask"], real, of) for one in found]
+    obs, actions, mask, rewards = (stack_padded([one[name] for one in found], longest) for name in FIELDS)
     last = np.arange(longest) == np.array([entry.steps for entry in entries])[:, None] - 1
     terminated = np.array([entry.terminated for entry in entries])[:, None]
     own = {name: value[rows.start : rows.stop] for name, value in labels.values.items()}
     returns = np.asarray(team_return(rewards), np.float32)
     numbers = np.array([(row, spool.entries[row].group, spool.entries[row].checkpoint, 0) for row in rows], np.int32)
-    batch = TrajectoryBatch(obs=obs, actions=actions, mask=mask)
     return Shard(
-        batch=batch,
+        batch=TrajectoryBatch(obs=obs, actions=actions, mask=mask),
         rows=RowIndex(*np.ascontiguousarray(numbers.T)),
         outcomes=Outcomes(rewards=rewards, terminated=last & terminated, truncated=last & ~terminated),
         labels=Labels(values={"team_return": returns, **own}, specs=labels.specs),
-        hand=hand_features(batch, team),
+        hand=Features(values=np.stack(hand), names=hand_names(of)),
         policies={},
         curve=np.zeros((1, 0), np.float32),
         action=team.action,
@@ -71,42 +72,3 @@ def meta_of(name: str, team: Team, split: list[int], seed: int) -> dict[str, Any
         "choices": {agent: space.choices for agent, space in team.done.items() if team.action.kind == "discrete"},
         "feature_mask": feature_mask_json(feature_mask(team)),
     }
-
-
-def _padded(values: np.ndarray, length: int) -> np.ndarray:
-    return np.pad(values, [(0, length - len(values))] + [(0, 0)] * (values.ndim - 1))
-
-
-def hand_features(batch: TrajectoryBatch, team: Team) -> Features:
-    """Mean and deviation of every observation, and mean of every action or share of every choice.
-
-    Over the real steps of the agents that have the column; 0 in an episode where none of them was there.
-    """
-    obs, actions, mask = (np.asarray(field) for field in batch)
-    real = feature_mask(team)
-    if team.action.kind == "discrete":
-        moves, names = (
-            np.eye(team.action.size, dtype=np.float32)[actions],
-            [f"choice {k}" for k in range(team.action.size)],
-        )
-    else:
-        moves, names = actions, [f"action {name}" for name in team.action_names]
-    mean, deviation = _moments(obs, mask, real.obs)
-    return Features(
-        values=np.concatenate([mean, deviation, _moments(moves, mask, real.actions)[0]], axis=1),
-        names=(
-            *(f"mean of {name}" for name in team.obs_names),
-            *(f"deviation of {name}" for name in team.obs_names),
-            *(f"mean of {name}" for name in names),
-        ),
-    )
-
-
-def _moments(
-    values: Float32[np.ndarray, "B T N F"], mask: Bool[np.ndarray, "B T N"], real: Bool[np.ndarray, "N F"]
-) -> tuple[Float32[np.ndarray, "B F"], Float32[np.ndarray, "B F"]]:
-    weight = mask[..., None] & real
-    count = np.maximum(weight.sum((1, 2)), 1)
-    mean = np.where(weight, values, 0).sum((1, 2), dtype=np.float64) / count
-    square = np.where(weight, values - mean[:, None, None], 0) ** 2
-    return mean.astype(np.float32), np.sqrt(square.sum((1, 2)) / count).astype(np.float32)

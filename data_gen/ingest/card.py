@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from data_gen.ingest.words import facts_of, table_of
+from data_gen.ingest.words import facts_of, origin_in_words, table_of
 from data_gen.storage.dataset import digest, shard_path, whole_set
 from data_gen.storage.leftovers import temporary
 from data_gen.storage.split import split_groups
@@ -55,7 +55,7 @@ def card(root: Path) -> str:
         ("What was left out", _left_out(manifests)),
         ("Groups and recordings", _names(meta, rows)),
         ("Where it is from, and how to cite it", _origin(root, manifests, meta)),
-        ("What to do with it", _commands(root)),
+        ("What to do with it", _commands(root, trains=0 in rows.split)),
     ]
     text = [f"# Data set {root.resolve().parent.name}", "", "Written with the data set; anything here follows from it."]
     for title, lines in sections:
@@ -91,6 +91,8 @@ def _shape(manifests: list[dict[str, Any]], attrs: dict[str, Any], rows: Rows) -
         rate = f"{meta['rate']:g} steps a second" if meta["rate"] else "not known"
         yield f"- rate: {rate}"
         yield f"- units: {', '.join(f'{name} in {unit}' for name, unit in meta['units'].items()) or 'not stated'}"
+        if "origin" in meta:
+            yield f"- places are measured from {origin_in_words(meta['origin'])}"
         yield f"- agents: {', '.join(meta['agents']) or 'exchangeable'}"
     yield f"- hand features: {', '.join(attrs['hand_names']) or 'none'}"
 
@@ -200,13 +202,13 @@ def _origin(root: Path, manifests: list[dict[str, Any]], meta: dict[str, Any]) -
     )
 
 
-def _commands(root: Path) -> list[str]:
+def _commands(root: Path, *, trains: bool) -> list[str]:
     run = root.parent
     where = f"name={run.name}" + f" runs={run.parent}" * (run.parent != Path("runs"))
+    train = [f"python -m launch.train {where}", f"python -m launch.pipeline {where} data={root}"]
     return [
         "```bash",
-        f"python -m launch.train {where}",
-        f"python -m launch.pipeline {where} data={root}",
+        *(train if trains else [f"python -m launch.embed run=a-trained-run data={root}"]),
         "```",
         "",
         f'In Python: `data_gen.storage.dataset.read_dataset(Path("{root}"))`; each shard also opens with '

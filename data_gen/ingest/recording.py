@@ -31,9 +31,9 @@ class Layout(NamedTuple):
 
     `agents` names the columns of agents where their order means something (roles); it is empty where agents are
     exchangeable. An `action` of size 0 says that there are none, and that they have to be derived. `rate` is in frames
-    a second, 0 where it is not known; `units` are by name (position, time, a feature). `provenance` is JSON.
-    `feature_mask` says which of `features` and actions each of `agents` has, where not all have all; recordings have 0
-    in the others.
+    a second, 0 where it is not known; `units` are by name (position, time, a feature). `provenance` is JSON. `origin`
+    is what was taken from places, a number an axis, () where nothing was. `feature_mask` says which of `features` and
+    actions each of `agents` has, where not all have all; recordings have 0 in the others.
     """
 
     source: str
@@ -47,6 +47,7 @@ class Layout(NamedTuple):
     units: Mapping[str, str]
     labels: tuple[LabelColumn, ...]
     provenance: Mapping[str, Any]
+    origin: tuple[float, ...] = ()
     feature_mask: FeatureMask | None = None
 
 

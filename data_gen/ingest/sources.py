@@ -3,6 +3,7 @@
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from glob import glob
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -63,7 +64,7 @@ def open_source(name: str, path: str, settings: Any) -> Reader:
     if name not in READERS:
         raise InputError(f"source={name!r}; the formats are {', '.join(READERS)}.")
     where = Path(path).expanduser()
-    if not path or not where.exists():
+    if not path or not (where.exists() or glob(str(where), recursive=True)):
         raise InputError(f"path={path!r} does not exist. Name the file or folder that holds the {name} data.")
     try:
         opens: Callable[..., Reader] = _part(name, READERS[name].opens)

@@ -23,6 +23,7 @@ def summary_json(found: Survey, outline: Outline) -> dict[str, Any]:
         "groups": {"count": len(found.groups), "recordings": _spread(np.bincount(found.group_of))}
         | {"first": list(found.groups[:MOST_NAMES])},
         "agents": _agents(found),
+        "origin": list(found.layout.origin) if any(found.layout.origin) else [],
         "columns": _columns(column_names(found.layout), found.columns, found),
         "actions": _actions(found),
         "rewards": {"agent_steps_not_zero": found.rewarded},

@@ -3,6 +3,7 @@
 from typing import Any
 
 from data_gen.ingest.summary import MOST_SLOTS
+from data_gen.trajectory import SPLITS
 
 
 def summary_text(summary: dict[str, Any]) -> str:
@@ -18,14 +19,16 @@ def facts_of(summary: dict[str, Any]) -> list[tuple[str, str]]:
     recordings, groups, agents = summary["recordings"], summary["groups"], summary["agents"]
     numbers = ", ".join(f"{count} with {n}" for n, count in agents["recordings_by_number"].items())
     once = agents["at_once"]
+    few = "; too few to train on, which takes 3; launch.embed takes any" if groups["count"] < len(SPLITS) else ""
     facts = [
         ("source", f"{summary['source']['format']}, {summary['source']['files']} file(s)"),
         ("recordings", f"{recordings['count']}; {recordings['terminated']} end because they terminated"),
         ("frames", f"{_spread(recordings['frames'])} a recording, {recordings['total_frames']:,} in all"),
-        ("groups", f"{groups['count']}, of {_spread(groups['recordings'])} recordings: {_first(groups)}"),
+        ("groups", f"{groups['count']}, of {_spread(groups['recordings'])} recordings: {_first(groups)}{few}"),
         ("agents", f"recordings by agents: {numbers}; {once['least']} to {once['most']} there at once"),
         ("roles", ", ".join(agents["roles"]) or "none: agents are exchangeable"),
         ("rate", _rate(summary["rate"])),
+        *([("origin", f"places are measured from {origin_in_words(summary['origin'])}")] if summary["origin"] else []),
         ("irregular", _counted(summary["rate"]["irregular"], "recording(s) with irregular time stamps")),
         ("actions", _actions(summary["actions"])),
         ("rewards", f"{summary['rewards']['agent_steps_not_zero']:,} agent steps have one that is not zero"),
@@ -34,6 +37,11 @@ def facts_of(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("left out", _counted(summary["dropped"], "time(s) by the reader")),
     ]
     return [*facts, *_treated(summary["treated"])]
+
+
+def origin_in_words(origin: list[float]) -> str:
+    """What was taken from places."""
+    return f"({', '.join(f'{value:,.10g}' for value in origin)})"
 
 
 def table_of(summary: dict[str, Any]) -> list[str]:

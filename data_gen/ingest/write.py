@@ -14,18 +14,26 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Int32
 
+from data_gen.hand import Described, hand_features, hand_names
 from data_gen.ingest.episodes import Episode, Outline
-from data_gen.ingest.hand import hand_features, hand_names
 from data_gen.ingest.recording import Layout, Reader, Recording
 from data_gen.ingest.survey import Survey, Treat
 from data_gen.storage.dataset import check_kept, present_shards, write_shard
 from data_gen.storage.feature_mask import KEY, feature_mask_json
-from data_gen.storage.shard import Shard
-from data_gen.storage.split import scale_sizes
-from data_gen.trajectory import FeatureMask, Features, InputError, Labels, Outcomes, RowIndex, TrajectoryBatch
+from data_gen.storage.shard import Shard, stack_padded
+from data_gen.storage.split import sizes_for
+from data_gen.trajectory import (
+    FeatureMask,
+    Features,
+    InputError,
+    Labels,
+    Outcomes,
+    RowIndex,
+    TrajectoryBatch,
+    all_real,
+)
 
 REFUSE, DROP = "refuse", "drop"
-SHARES = (3, 1, 2)  # of groups that train, validate and test
 PADDED = (*TrajectoryBatch._fields, *Outcomes._fields)
 META_SHARE = 16  # a shard is at least so many times as large as the metadata that every shard repeats
 
@@ -33,8 +41,8 @@ META_SHARE = 16  # a shard is at least so many times as large as the metadata th
 @dataclass
 class Storing:
     """`duplicates`: recordings that are stored twice are refused, or dropped. `split`: groups that train, validate and
-    test, one half, a sixth and a third of them where none is given; `seed` draws which. `shard_bytes` is about the size
-    of a shard.
+    test, one half, a sixth and a third of them where none is given (under three groups are then only to be embedded);
+    `seed` draws which. `shard_bytes` is about the size of a shard.
     """
 
     duplicates: str = REFUSE
@@ -60,6 +68,7 @@ class Plan(NamedTuple):
     """
 
     outline: Outline
+    real: FeatureMask
     steps: int
     n_agents: int
     episodes: Int32[np.ndarray, " R"]
@@ -80,14 +89,16 @@ def plan(found: Survey, outline: Outline, how: Storing, treatment: dict[str, Any
     used = np.flatnonzero(episodes)
     numbers = {int(group): k for k, group in enumerate(dict.fromkeys(found.group_of[used].tolist()))}
     names = [found.groups[group] for group in numbers]
+    real = _real(found.layout, outline, found.n_agents)
     meta = {
         "domain": {"name": found.layout.source},
         "recording": {"split": _split(names, how, found), "seed": how.seed},
         "obs_names": list(outline.obs_names),
         "action_names": list(outline.action_names),
-        "hand_names": list(hand_names(outline)),
+        "hand_names": list(hand_names(_described(outline))),
         "agents": list(outline.agents),
-        **_feature_mask(found.layout, outline),
+        **({KEY: feature_mask_json(real)} if found.layout.feature_mask is not None else {}),
+        **({"origin": list(found.layout.origin)} if any(found.layout.origin) else {}),
         **({"position": list(outline.position)} if len(outline.position) == 2 else {}),
         **{"rate": outline.rate, "units": dict(outline.units), "frame": outline.frame, "derived": outline.derived},
         **{"recordings": list(found.names), "groups": names, "treatment": treatment, "found": summary},
@@ -98,6 +109,7 @@ def plan(found: Survey, outline: Outline, how: Storing, treatment: dict[str, Any
     rows = max(1, max(how.shard_bytes, META_SHARE * len(json.dumps(meta))) // row_bytes)
     return Plan(
         outline=outline,
+        real=real,
         steps=found.treated.longest,
         n_agents=found.n_agents,
         episodes=episodes,
@@ -127,18 +139,19 @@ def _kept(found: Survey, how: Storing) -> Int32[np.ndarray, " R"]:
     return episodes
 
 
-def _feature_mask(layout: Layout, outline: Outline) -> dict[str, Any]:
-    """Which observations and actions each agent has, where not all have all; what is derived everyone has."""
-    given = layout.feature_mask
+def _real(layout: Layout, outline: Outline, n_agents: int) -> FeatureMask:
+    """Which observations and actions each agent has; what is derived everyone has."""
+    found, given = all_real(n_agents, len(outline.obs_names), outline.action), layout.feature_mask
     if given is None:
-        return {}
-    obs, actions = np.ones((len(given.obs), len(outline.obs_names)), bool), given.actions
+        return found
     for column, name in enumerate(outline.obs_names):
         if name in layout.features:
-            obs[:, column] = given.obs[:, layout.features.index(name)]
-    if outline.derived != "given":
-        actions = np.ones((len(given.obs), outline.action.size), bool)
-    return {KEY: feature_mask_json(FeatureMask(obs=obs, actions=actions))}
+            found.obs[:, column] = given.obs[:, layout.features.index(name)]
+    return found._replace(actions=given.actions) if outline.derived == "given" else found
+
+
+def _described(outline: Outline) -> Described:
+    return Described(outline.obs_names, outline.action, outline.action_names, outline.position)
 
 
 def copy_in_words(found: Survey, place: int) -> str:
@@ -150,14 +163,15 @@ def copy_in_words(found: Survey, place: int) -> str:
 
 
 def _split(groups: list[str], how: Storing, found: Survey) -> list[int]:
-    if len(groups) < len(SHARES):
+    if how.split is not None and len(groups) < len(how.split):
         raise InputError(
             f"{found.layout.source}: there are {len(groups)} group(s) ({', '.join(groups)}), and training, validation "
             f"and test need one each at least, since a group never straddles the split. Bring more recordings, or name "
             f"a finer group (the animal, game or pair that must not be split; without one, each recording is its own). "
-            f"Windows of one recording are no groups: they are alike."
+            f"Windows of one recording are no groups: they are alike. To embed these with a trained run, leave split= "
+            f"out."
         )
-    return scale_sizes(how.split or SHARES, len(groups)).tolist()
+    return sizes_for(how.split, len(groups))
 
 
 def write(
@@ -231,8 +245,9 @@ def _treated(treat: Treat, number: int, recording: Recording, plan: Plan) -> tup
 def shard_of(rows: list[tuple[int, Episode]], lines: list[str], plan: Plan) -> Shard:
     """Episodes, each with the number of its recording, padded to the plan's size."""
     numbers, episodes = np.array([number for number, _ in rows], np.int32), [episode for _, episode in rows]
-    padded = {name: _padded([getattr(one, name) for one in episodes], plan.steps) for name in PADDED}
-    hand = [hand_features(one, plan.outline) for one in episodes]
+    padded = {name: stack_padded([getattr(one, name) for one in episodes], plan.steps) for name in PADDED}
+    of = _described(plan.outline)
+    hand = [hand_features(one.obs, one.actions, one.mask, plan.real, of) for one in episodes]
     labels = {name: _stacked([one.labels[name] for one in episodes]) for name in episodes[0].labels}
     return Shard(
         batch=TrajectoryBatch(**{name: padded[name] for name in TrajectoryBatch._fields}),
@@ -244,21 +259,13 @@ def shard_of(rows: list[tuple[int, Episode]], lines: list[str], plan: Plan) -> S
         ),
         outcomes=Outcomes(**{name: padded[name] for name in Outcomes._fields}),
         labels=Labels(values=labels, specs=plan.outline.labels),
-        hand=Features(values=np.stack(hand), names=hand_names(plan.outline)),
+        hand=Features(values=np.stack(hand), names=hand_names(of)),
         policies={},
         curve=np.zeros((0, 0), np.float32),
         action=plan.outline.action,
         meta=plan.meta,
         discarded=tuple(lines),
     )
-
-
-def _padded(values: list[np.ndarray], steps: int) -> np.ndarray:
-    """Zeros after the last step of each episode."""
-    whole = np.zeros((len(values), steps, *values[0].shape[1:]), values[0].dtype)
-    for row, one in zip(whole, values, strict=True):
-        row[: len(one)] = one
-    return whole
 
 
 def _stacked(values: list[Any]) -> np.ndarray:

@@ -1,11 +1,11 @@
 """What one recording job hands to the store. S training seeds, C checkpoints, U learner updates."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float32
+from jaxtyping import Float32, Shaped
 
 from data_gen.trajectory import ActionSpec, Features, Labels, Outcomes, RowIndex, TrajectoryBatch
 
@@ -30,3 +30,11 @@ class Shard(NamedTuple):
     meta: dict[str, Any]
     states: Mapping[str, np.ndarray] = MappingProxyType({})
     discarded: tuple[str, ...] = ()
+
+
+def stack_padded(values: Sequence[Shaped[np.ndarray, "_ ..."]], steps: int) -> Shaped[np.ndarray, "B T ..."]:
+    """Episodes of different lengths as one array: zeros after the last step of each."""
+    whole = np.zeros((len(values), steps, *values[0].shape[1:]), values[0].dtype)
+    for row, one in zip(whole, values, strict=True):
+        row[: len(one)] = one
+    return whole

@@ -7,6 +7,7 @@ from jaxtyping import Int, Int32
 
 from data_gen.trajectory import SPLITS, InputError, Labels
 
+SHARES = (3, 1, 2)  # of groups that train, validate and test, where nobody says otherwise
 # A stratum smaller than this cannot give a group to each split.
 SMALLEST_STRATUM = len(SPLITS)
 
@@ -18,9 +19,12 @@ def split_groups(
 
     Strata are the classes that are constant within every group (their combination, see `strata_of`). With n_s groups in
     stratum s and m_k places in split k, of G in all, it gets n_s m_k / G of them, rounded by largest remainder with
-    both margins kept. `sizes` is scaled to the number of groups. Raises InputError for under 3 groups or wrong sizes.
+    both margins kept. `sizes` is scaled to the number of groups. Of fewer than 3 groups all rows test, so that nothing
+    can be fitted on them. Raises InputError for wrong sizes.
     """
     names, first, row_group = np.unique(groups, return_index=True, return_inverse=True)
+    if len(names) < len(SPLITS):
+        return np.full(len(groups), SPLITS.index("test"), np.int32)
     places = scale_sizes(sizes, len(names))
     strata = strata_of(row_group, first, labels)
     counts = allocate(np.bincount(strata), places)
@@ -31,6 +35,16 @@ def split_groups(
         order = np.random.default_rng([seed, stratum]).permutation(members)
         split[order] = np.repeat(np.arange(len(SPLITS), dtype=np.int32), row)
     return split[row_group].astype(np.int32)
+
+
+def sizes_for(asked: Sequence[int] | None, n_groups: int) -> list[int]:
+    """The sizes that are asked for, or SHARES, for so many groups; where none are asked, under 3 groups all test.
+
+    Raises InputError for wrong sizes, and where what is asked needs more groups.
+    """
+    if asked is None and n_groups < len(SPLITS):
+        return [0, 0, n_groups]
+    return scale_sizes(SHARES if asked is None else asked, n_groups).tolist()
 
 
 def scale_sizes(sizes: Sequence[int | float], n_groups: int) -> Int[np.ndarray, " K"]:

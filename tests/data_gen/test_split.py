@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from data_gen.storage.split import allocate, scale_sizes, split_groups
+from data_gen.storage.split import allocate, scale_sizes, sizes_for, split_groups
 from data_gen.trajectory import InputError, Labels, LabelSpec
 
 SIZES = [24, 8, 16]
@@ -135,9 +135,13 @@ def test_wrong_sizes_are_refused(sizes: list):
         scale_sizes(sizes, 48)
 
 
-def test_two_groups_are_too_few():
+def test_two_groups_are_too_few_to_train_on():
+    for sizes in (SIZES, [0, 0, 2]):
+        assert split_groups(np.array([0, 0, 1, 1], np.int32), labels_of(), sizes, seed=0).tolist() == [2] * 4
+    assert sizes_for(None, 2) == [0, 0, 2] and sizes_for(None, 3) == [1, 1, 1]
+    assert sizes_for(None, 12) == [6, 2, 4] and sizes_for([1, 1, 2], 12) == [3, 3, 6]
     with pytest.raises(InputError, match="has 2 group"):
-        split_groups(np.array([0, 0, 1, 1], np.int32), labels_of(), SIZES, seed=0)
+        sizes_for(SIZES, 2)
 
 
 def test_allocate_keeps_both_margins():

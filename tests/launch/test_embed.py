@@ -164,6 +164,21 @@ def test_without_the_training_data_the_models_own_scales_are_compared(copied: Pa
     assert "is not what the run was trained on" in capsys.readouterr().out
 
 
+def one_group(shard: Shard) -> Shard:
+    return shard._replace(rows=shard.rows._replace(group=np.zeros_like(shard.rows.group)))
+
+
+def test_one_group_is_enough_to_embed(copied: Path, tmp_path: Path) -> None:
+    assert run("embed", f"run={copied}", f"data={write(tmp_path / 'one' / 'data', one_group)}") == 0
+    before, after = latents(copied), latents(copied / "embedded" / "one")
+    assert all(before[name].tobytes() == after[name].tobytes() for name in LATENTS)
+    assert set(after["split"].tolist()) == {2}
+
+
+def far(origin: list[float]) -> Callable[[Shard], Shard]:
+    return lambda shard: shard._replace(meta=shard.meta | {"frame": "world", "origin": origin})
+
+
 def narrow(shard: Shard) -> Shard:
     meta = shard.meta | {"obs_names": NAMES["obs_names"][:3]}
     return shard._replace(batch=shard.batch._replace(obs=shard.batch.obs[..., :3]), meta=meta)
@@ -180,6 +195,7 @@ def test_what_the_model_cannot_read_is_refused_before_anything_is_written(copied
     for data, said in (
         (write(tmp_path / "narrow", narrow), "has 3 observation features, and the model was trained on 4"),
         (write(tmp_path / "shuffled", shuffled), "the feature 'y' is number 0 (from 0), and was number 1"),
+        (write(tmp_path / "away", far([4e5, 0.0])), "measured from [400000.0, 0.0], and were from 0 in the training"),
         (write(tmp_path / "discrete", action=DISCRETE), "has discrete actions of 5 choices"),
         (write(tmp_path / "padded", padded), f"holds the embeddings of {tmp_path / 'far'}"),
         (tmp_path / "nothing", "holds no data set"),

@@ -1,33 +1,17 @@
-"""From somebody's recordings to a report: one command writes a data set, and the rest of the line works on it."""
+"""From somebody's recordings to a data set by one command; the rest of the line is in test_own_data.py."""
 
 import json
 import sys
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 import yaml
 
 from data_gen.ingest.sources import READERS, open_source, settings_of
 from data_gen.storage.dataset import present_shards, read_dataset
 from data_gen.trajectory import InputError
-from tests.data_gen.ingest.memory import LAYOUT, Memory, recording
+from tests.data_gen.ingest.memory import Memory, recording
 from tests.launch.commands import files, run
-
-TINY = [
-    "model.joint_width=4",
-    "model.local_width=2",
-    "model.hidden=16",
-    "model.decoder_hidden=16",
-    "train.steps=40",
-    "train.batch=16",
-    "train.steps_per_dispatch=10",
-    "train.eval_every=10",
-    "probe.bootstrap=200",
-    "probe.permutations=1",
-    "probe.probes=[linear]",
-]
 
 
 def people(n: int = 12, **changed) -> Memory:
@@ -135,7 +119,7 @@ def test_what_is_wrong_names_itself_before_anything_is_written(
 def test_what_cannot_be_split_is_shown_and_refused(source, tmp_path: Path, capsys) -> None:
     source["reader"] = people(2)
     for dry in ("false", "true"):
-        assert run("ingest", *ASKED, f"dry_run={dry}") == 2
+        assert run("ingest", *ASKED, f"dry_run={dry}", "split=[1,1,1]") == 2
         told = capsys.readouterr()
         assert "recordings  2;" in told.out and "there are 2 group(s)" in told.err
     source["reader"] = Memory([*people(5).recordings(), recording(0, frames=24, name="again")])
@@ -146,13 +130,23 @@ def test_what_cannot_be_split_is_shown_and_refused(source, tmp_path: Path, capsy
     assert set(read_dataset(Path("runs/mine/data")).rows.episode.tolist()) == set(range(5))
 
 
+def test_two_groups_are_stored_and_not_trained_on(source, tmp_path: Path, capsys) -> None:
+    source["reader"] = people(2)
+    assert run("ingest", *ASKED) == 0
+    assert "too few to train on, which takes 3; launch.embed takes any" in capsys.readouterr().out
+    card = Path("runs/mine/data/README.md").read_text()
+    assert "python -m launch.embed run=a-trained-run data=runs/mine/data" in card and "launch.train" not in card
+    for stage in ("train", "pipeline"):
+        assert run(stage, "name=mine", "data=runs/mine/data") == 2
+        assert "the data set has 2 group(s)" in capsys.readouterr().err
+
+
 def test_a_home_is_found_and_a_package_that_is_not_there_is_named(tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.csv").write_text("t,who,x,y\n" + "".join(f"{t},a,{t}.5,{t}\n" for t in range(9)))
-    assert run("ingest", "path=~/own.csv", *COLUMNS, "columns.agent=who", "dry_run=true") == 2
-    told = capsys.readouterr()
-    assert "recordings  1;" in told.out and "there are 1 group(s)" in told.err
+    assert run("ingest", "path=~/own.csv", *COLUMNS, "columns.agent=who", "dry_run=true") == 0
+    assert "recordings  1;" in capsys.readouterr().out
     monkeypatch.setitem(sys.modules, "data_gen.ingest.readers.sleap", None)
     (tmp_path / "poses.h5").write_text("")
     assert run("ingest", "source=sleap", "path=poses.h5") == 2
@@ -165,27 +159,3 @@ def test_every_format_is_there(name: str, tmp_path: Path) -> None:
     assert settings_of(name) is not None
     with pytest.raises(InputError, match="does not exist"):
         open_source(name, str(tmp_path / "nothing"), None)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("frame", ["world", "egocentric"])
-def test_the_whole_line_works_on_it(frame: str, source, capsys) -> None:
-    layout = LAYOUT._replace(action=LAYOUT.action._replace(size=0), action_names=())
-    bare = [recording(k, frames=24) for k in range(12)]
-    bare = [one._replace(actions=one.actions[..., :0]) for one in bare]
-    bare[2].present[10:, 1] = False
-    source["reader"] = Memory(bare, layout)
-    assert run("ingest", *ASKED, f"treatment.frame={frame}", "split=[6,2,4]") == 0
-    asked = [*TINY, "data=runs/mine/data", "name=mine", "clusters.bootstrap=2"]
-    assert run("pipeline", *asked, "coupling.permutations=99", "changes.permutations=99") == 0
-    table = pd.read_csv("runs/mine/probes.csv")
-    style = table[(table.label == "style") & (table.probe == "linear")].set_index("features")
-    assert style.value["hand"] > 0.9  # calm and wild walks differ in speed
-    found = read_dataset(Path("runs/mine/data"))
-    assert style.n_groups.max() == len(np.unique(found.rows.group[found.rows_of("test")]))
-    page = Path("runs/mine/report.html").read_text()
-    assert "Groups (training seeds)" not in page and "Physics failed" not in page and "memory" in page
-    before = files(Path("runs/mine"))
-    assert run("pipeline", *asked, "coupling.permutations=99", "changes.permutations=99") == 0
-    assert files(Path("runs/mine")) == before
-    assert run("explore", "run=runs/mine", "films=0", "clusters.bootstrap=2", "analysis=false") == 0

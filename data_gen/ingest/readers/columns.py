@@ -20,9 +20,10 @@ class Columns:
     (discrete). `labels` are classes (text, truth values, whole numbers) or real numbers; what they belong to is found.
     `categories` are features, an action or labels that are classes though they look like numbers; `numbers` are an
     action or labels that are quantities though they are whole. `terminated` is true where an episode ended by itself.
-    `roles` says that an agent's name means something. `rate` is in frames a second. units.time is s, ms, us, ns, min or
-    h; without it the time column counts frames, whole numbers. Other units are by name (position, or a feature's).
-    What is empty was not measured; an empty text, which CSV cannot tell from that, is a class in Parquet.
+    `roles` says that an agent's name means something. `origin` is taken from places, a number an axis (empty: see
+    `origin_of`). `rate` is in frames a second. units.time is s, ms, us, ns, min or h; without it the time column counts
+    frames, whole numbers. Other units are by name (position, or a feature's). What is empty was not measured; an empty
+    text, which CSV cannot tell from that, is a class in Parquet.
     """
 
     time: str = ""
@@ -39,6 +40,7 @@ class Columns:
     categories: list[str] = field(default_factory=list)
     numbers: list[str] = field(default_factory=list)
     roles: bool = False
+    origin: list[float] = field(default_factory=list)
     rate: float = 0.0
     units: dict[str, str] = field(default_factory=dict)
 
@@ -81,6 +83,10 @@ def _check_named(columns: Columns) -> None:
             "Nothing is observed: name columns of places, 'columns.position=[x,y]', or of other observations, "
             "'columns.features=[speed,holding]'."
         )
+    if columns.origin and len(columns.origin) != len(columns.position):
+        raise InputError(
+            f"columns.origin is {columns.origin}; it must be a number for each of columns.position, {columns.position}."
+        )
     if columns.roles and not columns.agent:
         raise InputError("columns.roles is true, but columns.agent names no column that could hold a role.")
     for option, column in _asked(columns):
@@ -118,6 +124,8 @@ def _check_kinds(columns: Columns) -> None:
 
 
 def _check_units(columns: Columns) -> None:
+    if not all(map(math.isfinite, columns.origin)):
+        raise InputError(f"columns.origin is {columns.origin}; it must be finite numbers.")
     if not math.isfinite(columns.rate) or columns.rate < 0:
         raise InputError(f"columns.rate is {columns.rate}; it must be frames a second, or 0 where it is not known.")
     unit = columns.units.get("time", "s")

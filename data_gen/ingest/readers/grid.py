@@ -5,6 +5,11 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float64, Int64, Shaped
 
+from data_gen.trajectory import InputError
+
+MOST_AGENTS = 1000
+MOST_ONCE = 10  # more that are each there once, at different times, are no agents
+
 
 class Grid(NamedTuple):
     """Where the rows of an episode lie among its times and agents; `agents` are the numbers of its columns."""
@@ -32,11 +37,23 @@ class Grid(NamedTuple):
         return spread
 
 
-def grid_of(rows: Shaped[np.ndarray, " R"], n_roles: int) -> Grid:
-    """The frames and agents of an episode's rows, which are in order; all `n_roles` agents where they are roles."""
+def agents_of(rows: Shaped[np.ndarray, " R"], column: str, where: str) -> Int64[np.ndarray, " N"]:
+    """The numbers of an episode's agents. Raises InputError where the column cannot be that of agents."""
+    agents, counts = np.unique(rows["agent"], return_counts=True)
+    once = len(agents) > MOST_ONCE and (counts == 1).all() and np.ptp(rows["time"]) > 0
+    if len(agents) > MOST_AGENTS or once:
+        raise InputError(
+            f"{where}: column {column!r}, which columns.agent names, tells {len(agents):,} agents apart in "
+            f"{len(rows):,} rows. At most {MOST_AGENTS:,} can be in one recording, and an agent keeps its name from "
+            f"row to row: name the column that says who it is, or cut the recording into episodes of fewer agents."
+        )
+    return agents.astype(np.int64)
+
+
+def grid_of(rows: Shaped[np.ndarray, " R"], agents: Int64[np.ndarray, " N"]) -> Grid:
+    """The frames of an episode's rows, which are in order, and where the rows lie among them and the agents."""
     new = np.diff(rows["time"], prepend=-np.inf) > 0
     time, frame = rows["time"][new], np.cumsum(new) - 1
-    agents = np.arange(n_roles) if n_roles else np.unique(rows["agent"]).astype(np.int64)
     at = (frame, np.searchsorted(agents, rows["agent"]).astype(np.int64))
     present = np.zeros((len(time), len(agents)), bool)
     present[at] = True

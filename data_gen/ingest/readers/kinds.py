@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from data_gen.ingest.readers.chunks import Source, is_time_stamp, read_chunks
+from data_gen.ingest.readers.chunks import Source, family, is_time_stamp, read_chunks
 from data_gen.ingest.readers.columns import Columns, asked
 from data_gen.ingest.readers.lines import NUMBER, WHOLE
 from data_gen.trajectory import InputError
@@ -46,13 +46,32 @@ def read_as(source: Source, columns: Columns, classes: tuple[str, ...]) -> dict[
 
 
 def settle(source: Source, columns: Columns) -> Source:
-    """The source with a type for columns of a CSV file that are empty in its first chunk; each is read to the end."""
+    """The source with a type for columns of a CSV file that are empty in its first chunk; each is read to the end.
+
+    Raises InputError where a column holds one thing in one file and another in the next: stamps and numbers of frames,
+    or truth values and numbers, would be taken for the same.
+    """
+    free = (columns.episode, columns.agent, columns.group, *columns.categories)
+    for name in asked(columns):
+        _check_alike(source, name, () if name not in free else ("numbers", "text"))
     unknown = [name for name in [*columns.features, *columns.actions, *columns.labels] if _is_open(source, name)]
     return source._replace(types={**source.types, **{name: _found(source, name) for name in unknown}})
 
 
+def _check_alike(source: Source, name: str, alike: tuple[str, ...]) -> None:
+    """All files hold the same in a column, or nothing; what is `alike` may be mixed."""
+    kinds = {family(file.types[name]): file.path for file in reversed(source.files)}
+    kinds.pop("nothing", None)
+    if len(kinds) > 1 and not set(kinds) <= set(alike):
+        (one, first), (two, other) = list(kinds.items())[:2]
+        raise InputError(
+            f"{source.path}: column {name!r} holds {one} in {first} and {two} in {other}. Write it alike in all files, "
+            f"or read them as two sources."
+        )
+
+
 def _is_open(source: Source, name: str) -> bool:
-    return bool(source.delimiter) and pa.types.is_null(source.types[name])
+    return source.is_text and pa.types.is_null(source.types[name])
 
 
 def _found(source: Source, name: str) -> pa.DataType:

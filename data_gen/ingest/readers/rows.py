@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Bool, Float64, Shaped
 
-from data_gen.ingest.readers.chunks import Source, is_time_stamp, place, read_chunks
+from data_gen.ingest.readers.chunks import FILE_ROWS, Source, is_time_stamp, place, read_chunks
 from data_gen.ingest.readers.columns import SECONDS, Columns, position_names
 from data_gen.ingest.readers.survey import Survey
 from data_gen.ingest.readers.values import Names, encode, numbers
@@ -15,10 +15,11 @@ from data_gen.trajectory import InputError
 
 
 class Fields(NamedTuple):
-    """The columns behind a record's fields `numbers` and `codes`."""
+    """The columns behind a record's fields `numbers` and `codes`, and what is taken from each of the numbers."""
 
     numbers: tuple[str, ...]
     codes: tuple[str, ...]
+    away: tuple[float, ...]
 
     def dtype(self) -> np.dtype:
         """A record: the row of the file, numbers of episode and agent, time, and the values."""
@@ -26,13 +27,16 @@ class Fields(NamedTuple):
         return np.dtype([*head, ("numbers", "f4", (len(self.numbers),)), ("codes", "i4", (len(self.codes),))])
 
 
-def fields_of(columns: Columns, classes: tuple[str, ...]) -> Fields:
+def fields_of(columns: Columns, classes: tuple[str, ...], origin: tuple[float, ...]) -> Fields:
     """Where the columns that hold values go; `classes` are the columns of classes."""
     single = [name for name in (columns.reward, columns.terminated) if name]
-    values = [*position_names(columns), *columns.features, *columns.actions, *single, *columns.labels]
+    places = position_names(columns)
+    values = [*columns.features, *columns.actions, *single, *columns.labels]
+    rest = tuple(name for name in values if name not in classes)
     return Fields(
-        numbers=tuple(name for name in values if name not in classes),
+        numbers=(*places, *rest),
         codes=tuple(name for name in values if name in classes),
+        away=(*origin * (len(places) // max(1, len(origin))), *[0.0] * len(rest)),
     )
 
 
@@ -51,12 +55,14 @@ def read_rows(
     for first, chunk in read_chunks(source, types):
         rows = np.zeros(chunk.num_rows, fields.dtype())
         rows["row"] = first + np.arange(chunk.num_rows)
+        rows["episode"] = first // FILE_ROWS  # where no column says which
         rows["time"] = _time_of(source, columns, chunk.column(columns.time), first)
         for name, field in ((columns.episode, "episode"), (columns.agent, "agent")):
             if name:
                 rows[field] = encode(known[name], chunk.column(name), first)
-        for number, name in enumerate(fields.numbers):
-            rows["numbers"][:, number] = _narrow(source, name, numbers(source, name, chunk.column(name), first), first)
+        for number, (name, away) in enumerate(zip(fields.numbers, fields.away, strict=True)):
+            values = numbers(source, name, chunk.column(name), first) - away
+            rows["numbers"][:, number] = _narrow(source, name, values, first)
         for number, name in enumerate(fields.codes):
             rows["codes"][:, number] = encode(known[name], chunk.column(name), first)
         if any(len(names.codes) != size[name] for name, names in known.items()):
@@ -81,7 +87,7 @@ def _time_of(source: Source, columns: Columns, column: pa.Array, first: int) -> 
     if len(wrong):
         raise InputError(
             f"{source.path}: column {columns.time!r} is {time[wrong[0]]} at {place(source, first + int(wrong[0]))}, "
-            f"which is no number of a frame. If it is a time, say in what: columns.units.time=s."
+            f"which is no number of a frame. If it is a time, say in what: 'columns.units={{time: s}}'."
         )
     return time / columns.rate if columns.rate else time
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 from jaxtyping import Int, Int64, Shaped
 
-from data_gen.ingest.readers.chunks import Source, place, read_chunks
+from data_gen.ingest.readers.chunks import FILE_ROWS, Source, place, read_chunks
 from data_gen.ingest.readers.columns import Columns
 from data_gen.ingest.readers.values import Names, check_pure, encode, in_order, numbers
 from data_gen.trajectory import InputError
@@ -98,8 +98,8 @@ class _Pass(NamedTuple):
 def survey(source: Source, columns: Columns, types: Mapping[str, pa.DataType], classes: tuple[str, ...]) -> Survey:
     """Read the columns of names once. `classes` are the columns of classes.
 
-    Raises InputError where there is no row, a name is missing, a group changes within an episode, or a column has too
-    many classes or text among numbers.
+    Raises InputError where a file has no row, a name is missing, an episode is in two files, a group changes within an
+    episode, or a column has too many classes or text among numbers.
     """
     keys = [name for name in (columns.episode, columns.agent, columns.group) if name]
     wanted = list(dict.fromkeys([columns.time, *keys, *classes, *columns.labels]))
@@ -114,8 +114,6 @@ def survey(source: Source, columns: Columns, types: Mapping[str, pa.DataType], c
     )
     for first, chunk in read_chunks(source, {name: types[name] for name in wanted}):
         _take(source, columns, found, first, chunk)
-    if not found.sizes:
-        raise InputError(f"{source.path} has a header but no rows, so there is no episode in it. Export it again.")
     return _result(source, columns, found, classes)
 
 
@@ -129,7 +127,9 @@ def _take(source: Source, columns: Columns, found: _Pass, first: int, chunk: pa.
         if name not in (columns.episode, columns.agent, columns.group):
             _check_few(source, columns, name, names)
     nothing = np.zeros(chunk.num_rows, np.int32)
-    episode, agent = coded.get(columns.episode, nothing), coded.get(columns.agent, nothing)
+    episode, agent = coded.get(columns.episode, nothing + first // FILE_ROWS), coded.get(columns.agent, nothing)
+    if columns.episode and len(source.files) > 1:
+        _check_one_file(source, episode, found.names[columns.episode], first)
     found.sizes.append(np.bincount(episode))
     found.runs.append(int((np.diff(episode, prepend=found.order.last.get("episode", [-1])) != 0).sum()))
     if columns.group:
@@ -160,7 +160,7 @@ def _result(source: Source, columns: Columns, found: _Pass, classes: tuple[str, 
     sizes = np.zeros(max(len(part) for part in found.sizes), np.int64)
     for part in found.sizes:
         sizes[: len(part)] += part
-    episodes = tuple(found.names[columns.episode].codes) if columns.episode else (source.path.stem,)
+    episodes = tuple(found.names[columns.episode].codes) if columns.episode else tuple(source.names())
     if columns.group:
         names = list(found.names[columns.group].codes)
         groups = tuple(names[found.groups.values[number][0]] for number in range(len(episodes)))
@@ -193,6 +193,18 @@ def _check_all_named(source: Source, name: str, codes: Int[np.ndarray, " R"], na
         raise InputError(
             f"{source.path}: column {name!r} is empty at {place(source, first + int(wrong[0]))}; every row needs it. "
             f"Fill it in, or remove the row."
+        )
+
+
+def _check_one_file(source: Source, codes: Int[np.ndarray, " R"], names: Names, first: int) -> None:
+    began = np.array(names.rows)[codes]
+    wrong = np.flatnonzero(began // FILE_ROWS != first // FILE_ROWS)
+    if len(wrong):
+        row = int(wrong[0])
+        raise InputError(
+            f"{source.path}: episode {list(names.codes)[codes[row]]!r} is at {place(source, first + row)} and at "
+            f"{place(source, int(began[row]))}. An episode is in one file: leave columns.episode out where each file "
+            f"is one, give them names of their own, or join the files."
         )
 
 

@@ -11,10 +11,11 @@ import numpy as np
 from jaxtyping import Float32, Shaped
 
 from data_gen.ingest.readers.buckets import in_turn, set_aside
-from data_gen.ingest.readers.chunks import check_there, is_time_stamp, open_source
+from data_gen.ingest.readers.chunks import FILE_ROWS, check_there, is_time_stamp, open_source
 from data_gen.ingest.readers.columns import Columns, asked, position_names
-from data_gen.ingest.readers.grid import Grid, grid_of
+from data_gen.ingest.readers.grid import Grid, agents_of, grid_of
 from data_gen.ingest.readers.kinds import class_columns, kinds, read_as, settle
+from data_gen.ingest.readers.origin import origin_of
 from data_gen.ingest.readers.rows import alike, by_time, fields_of, read_rows, unique_rows
 from data_gen.ingest.readers.survey import survey
 from data_gen.ingest.recording import LabelColumn, Layout, Recording
@@ -38,7 +39,8 @@ class TableReader:
         self._source, self._columns, self._folder = settle(source, columns), columns, folder
         self._classes = class_columns(self._source, columns)
         self._types = read_as(self._source, columns, self._classes)
-        self._fields = fields_of(columns, self._classes)
+        self._origin = origin_of(self._source, columns, self._types)
+        self._fields = fields_of(columns, self._classes, self._origin)
         self._survey = survey(self._source, columns, self._types, self._classes)
         self._scopes = {**self._survey.scopes, **self._frame_scopes()}
         self.layout = self._layout()
@@ -115,10 +117,11 @@ class TableReader:
                 )
                 for name in columns.labels
             ),
+            origin=self._origin,
             provenance={
                 "file": source.path.name,
-                "bytes": source.path.stat().st_size,
-                "format": "csv" if source.delimiter else "parquet",
+                "bytes": sum(file.path.stat().st_size for file in source.files),
+                "format": "csv" if source.is_text else "parquet",
                 "rows": found.rows,
                 "episodes": len(found.episodes),
                 "rate": known,
@@ -133,8 +136,9 @@ class TableReader:
 
     def _recording(self, rows: Shaped[np.ndarray, " R"], dropped: tuple[str, ...]) -> Recording:
         columns, found = self._columns, self._survey
-        number = rows["episode"][0]
-        grid = grid_of(rows, len(found.agents) if columns.roles else 0)
+        number, file = rows["episode"][0], self._source.files[rows["row"][0] // FILE_ROWS].path
+        agents = agents_of(rows, columns.agent, f"{file}: episode {found.episodes[number]!r}")
+        grid = grid_of(rows, np.arange(len(found.agents)) if columns.roles else agents)
         shape = grid.present.shape
         positions = [grid.spread(self._column(rows, name)) for name in position_names(columns)]
         features = [part for name in columns.features for part in self._feature(grid, rows, name)]
@@ -143,7 +147,7 @@ class TableReader:
         return Recording(
             name=found.episodes[number],
             group=found.groups[number],
-            file=str(self._source.path),
+            file=str(file),
             agents=tuple(found.agents[agent] for agent in grid.agents),
             time=grid.time,
             present=grid.present,

@@ -8,39 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data_gen.ingest.episodes import Episode
-from data_gen.ingest.recording import LabelColumn, Layout, Recording
 from data_gen.ingest.treatment import Treatment, episodes_of, outline
-from data_gen.trajectory import ActionSpec, InputError, LabelSpec, TrajectoryBatch, check_batch
-from tests.data_gen.ingest.recordings import layout_of, take_agents, walk
+from data_gen.trajectory import ActionSpec, InputError
+from tests.data_gen.ingest.recordings import layout_of, walk
+from tests.data_gen.ingest.treated import FRAMES, LABELS, TWO, N, dirty, labels_for, treated, with_agents
 
 PROPERTY = settings(derandomize=True, database=None, deadline=None, max_examples=12)
-LABELS = (
-    LabelColumn("site", "recording", "class", ("barn", "field")),
-    LabelColumn("weight", "agent", "real"),
-    LabelColumn("phase", "frame", "class", ("rest", "hunt", "play")),
-    LabelColumn("near", "frame and agent", "class", ("no", "yes")),
-)
-FRAMES, N = 14, 3
-TWO = layout_of(parts=("tail", "nose"), labels=LABELS)
-
-
-def labels_for(seed: int, frames: int = FRAMES, n_agents: int = N) -> dict[str, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    return {
-        "site": np.array(seed % 2, np.int32),
-        "weight": rng.normal(size=n_agents).astype(np.float32),
-        "phase": rng.integers(-1, 3, frames).astype(np.int32),
-        "near": rng.integers(-1, 2, (frames, n_agents)).astype(np.int32),
-    }
-
-
-def dirty(seed: int, layout: Layout = TWO, lost: float = 0.1) -> Recording:
-    return walk(layout, seed, FRAMES, N, lost=lost, labels=labels_for(seed))
-
-
-def with_agents(recording: Recording, order: list[int]) -> Recording:
-    own = recording.labels
-    return take_agents(recording, order, own | {"weight": own["weight"][order], "near": own["near"][:, order]})
 
 
 def same(a: list[Episode], b: list[Episode], order: list[int] | None = None, atol: float = 0.0, n: int = N) -> None:
@@ -58,21 +31,6 @@ def same(a: list[Episode], b: list[Episode], order: list[int] | None = None, ato
             np.testing.assert_array_equal(one.labels[name][:n], other.labels[name][slots])
         for name in ("site", "phase", "team_return"):
             np.testing.assert_allclose(one.labels[name], other.labels[name], rtol=1e-5)
-
-
-def treated(recording: Recording, layout: Layout, n_agents: int, **how) -> list[Episode]:
-    """Episodes that have been checked against their outline."""
-    made = Treatment(**how)
-    found, said = outline(layout, made, n_agents, True), episodes_of(recording, layout, made, n_agents)
-    assert all(line.startswith(f"{recording.name} ({recording.file}): ") for line in said[1])
-    for one in said[0]:
-        check_batch(TrajectoryBatch(one.obs[None], one.actions[None], one.mask[None]), found.action)
-        assert one.obs.shape[1:] == (n_agents, len(found.obs_names)) and np.isfinite(one.obs).all()
-        assert (one.obs[~one.mask] == 0).all() and (one.actions[~one.mask] == 0).all()
-        assert (one.rewards[~one.mask] == 0).all()
-        assert {spec.source for spec in found.labels} == one.labels.keys()
-        assert found.action.kind == "discrete" or len(found.action_names) == one.actions.shape[2]
-    return said[0]
 
 
 FRAME = st.sampled_from(["world", "egocentric", "teammates"])
@@ -264,55 +222,6 @@ def test_features_alone_need_no_places():
     assert outline(layout, Treatment(), N, False).position == ()
 
 
-def test_the_outline():
-    found = outline(TWO, Treatment(), 4, True)
-    assert found.obs_names == ("tail x", "tail y", "nose x", "nose y", "pulse") and found.position == (0, 1)
-    assert (found.derived, found.action, found.rate) == ("velocity", ActionSpec("continuous", 4), 10.0)
-    assert found.action_names == ("tail x", "tail y", "nose x", "nose y")
-    assert found.units == {"position": "m", "time": "s", "action": "m/s"}
-    assert found.agents == ("agent 0", "agent 1", "agent 2", "agent 3")
-    assert found.labels[:3] == (
-        LabelSpec("return_class", "team_return", "quantile", bins=3),
-        LabelSpec("site", "site", "class", classes=("barn", "field")),
-        LabelSpec("weight", "weight", "real"),
-    )
-    roles = TWO._replace(agents=("cat", "dog"), rate=0.0, action=ActionSpec("discrete", 5))
-    found = outline(roles, Treatment(frame="teammates", rate=0.5, return_within="site"), 3, True)
-    assert found.agents == ("cat", "dog", "agent 2") and found.position == ()
-    assert (found.derived, found.action, found.rate) == ("given", ActionSpec("discrete", 5), 0.0)
-    assert found.labels[0].within == "site" and "action" not in found.units
-    assert outline(roles, Treatment(action="displacement"), 3, False).units["action"] == "m/step"
-    assert outline(TWO._replace(rate=0.0), Treatment(), 3, False).derived == "displacement"
-    assert outline(TWO, Treatment(rate=5.0), 3, False).rate == 5.0
-    assert "return_class" not in [spec.name for spec in outline(TWO, Treatment(), 3, False).labels]
-
-
-NO_PLACE = layout_of(parts=(), axes=(), features=("a",))
-
-
-@pytest.mark.parametrize(
-    ("layout", "how", "n_agents", "words"),
-    [
-        (TWO, {"heading": ["tail", "nos"]}, 3, "heading names 'nos'.*its parts are tail, nose"),
-        (TWO, {"action": "given"}, 3, "action=given, but made up has no actions"),
-        (TWO._replace(rate=0.0), {"action": "velocity"}, 3, "needs a rate"),
-        (NO_PLACE, {}, 3, "has no places whose change could be an action"),
-        (NO_PLACE, {"frame": "teammates"}, 3, "frame=teammates needs places"),
-        (layout_of(axes=("x",)), {"frame": "egocentric"}, 3, "needs two axes; made up has 1"),
-        (TWO._replace(agents=("cat", "dog", "pig", "cow")), {}, 3, r"room for 3 agent\(s\), but need 4"),
-        (TWO, {"return_within": "near"}, 3, r"return_within is 'near'.*those are \['site', 'phase'\]"),
-        (layout_of(labels=(LabelColumn("team_return", "recording", "real"),)), {}, 3, "a label is named 'team_return'"),
-    ],
-)
-def test_what_the_source_does_not_have_is_refused(layout: Layout, how: dict, n_agents: int, words: str):
-    for call in (
-        lambda: outline(layout, Treatment(**how), n_agents, True),
-        lambda: episodes_of(walk(layout), layout, Treatment(**how), n_agents),
-    ):
-        with pytest.raises(InputError, match=words):
-            call()
-
-
 def test_an_agent_alone_with_nothing_to_observe():
     layout = layout_of(features=())
     with pytest.raises(InputError, match="frame=teammates there is nothing to observe for 1 agent"):
@@ -330,22 +239,3 @@ def test_an_agent_alone_with_nothing_to_observe():
     for n in (1, 3):
         made = episodes_of(recording, acting, Treatment(frame="teammates"), n)[0]
         assert np.flatnonzero(~made[0].mask[:, 0]).tolist() == [3]
-
-
-@pytest.mark.parametrize(
-    ("how", "words"),
-    [
-        ({"frame": "alien"}, "frame is 'alien'; choose one of world, egocentric, teammates"),
-        ({"action": "given "}, "action is 'given '"),
-        ({"gap": -1.0}, "gap is -1.0; it must be 0 or more"),
-        ({"rate": float("nan")}, "rate is nan"),
-        ({"speed": float("inf")}, "speed is inf"),
-        ({"least": 0}, "least is 0"),
-        ({"window": 3, "least": 4}, "window is 3, but episodes have at least 4"),
-        ({"heading": ["nose"]}, "heading is"),
-        ({"heading": ["nose", "nose"]}, "heading is"),
-    ],
-)
-def test_a_wrong_treatment_is_refused(how: dict, words: str):
-    with pytest.raises(InputError, match=words):
-        Treatment(**how)

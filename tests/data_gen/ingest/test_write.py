@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from data_gen.ingest.hand import PLANE, hand_features, hand_names
 from data_gen.ingest.recording import Reader
 from data_gen.ingest.summary import summary_json
 from data_gen.ingest.survey import survey
 from data_gen.ingest.write import Plan, Storing, plan, write
 from data_gen.storage.dataset import present_shards, read_dataset
-from data_gen.trajectory import ActionSpec, FeatureMask, InputError
+from data_gen.trajectory import FeatureMask, InputError, seen_rows
 from tests.data_gen.ingest.memory import LAYOUT, Memory, outline, recording, windows
+from tests.data_gen.test_hand import features_of
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +65,7 @@ def test_every_window_is_stored_with_its_recording_and_first_step(tmp_path: Path
             assert not whole[t:].any()
         np.testing.assert_array_equal(found.labels.values["weight"][row], episode.labels["weight"])
         assert found.labels.values["style"][row] == episode.labels["style"]
-        np.testing.assert_array_equal(found.hand.values[row], hand_features(episode, outline()))
+        np.testing.assert_array_equal(found.hand.values[row], features_of(episode))
     assert made.n_shards == 3 and len(present_shards(tmp_path)) == made.n_shards
     assert found.meta["discarded"] == ["r1: 1 window(s) with nobody"]
     meta = found.meta
@@ -149,11 +149,19 @@ def test_copies_are_refused_or_dropped_and_named(tmp_path: Path) -> None:
 
 def test_too_few_groups_and_no_episode_say_what_to_do() -> None:
     with pytest.raises(InputError, match=r"there are 2 group\(s\) \(g0, g1\).*name a finer group"):
-        planned(Memory([recording(0), recording(1)]))
+        planned(Memory([recording(0), recording(1)]), Storing(split=[1, 1, 1]))
     gone = recording(0)
     gone.present[:] = False
     with pytest.raises(InputError, match=r"no episode is left of 1 recording\(s\).*nobody"):
         planned(Memory([gone]))
+
+
+def test_two_groups_are_stored_to_be_embedded(tmp_path: Path) -> None:
+    stored(tmp_path, Memory([recording(0), recording(1)]))
+    found = read_dataset(tmp_path)
+    assert found.split.tolist() == [2] * 6 and found.meta["recording"]["split"] == [0, 0, 2]
+    with pytest.raises(InputError, match=r"has 2 group\(s\).*launch.embed"):
+        seen_rows(found, [])
 
 
 def test_a_source_that_changes_under_the_hand_is_noticed(tmp_path: Path) -> None:
@@ -190,64 +198,6 @@ def test_agents_that_lack_a_feature_lack_it_in_the_store(tmp_path: Path) -> None
 def test_wrong_settings_are_refused(wrong: dict) -> None:
     with pytest.raises(InputError, match=next(iter(wrong))):
         Storing(**wrong)
-
-
-def test_hand_features_are_those_of_a_plain_loop() -> None:
-    rng = np.random.default_rng(0)
-    mask = rng.random((9, 3)) < 0.8
-    place = rng.normal(size=(9, 3, 2))
-    episode = windows(9)(recording(0, frames=9), 3)[0][0]
-    episode = episode._replace(obs=np.concatenate([place, np.zeros((9, 3, 1))], 2).astype(np.float32), mask=mask)
-    values = dict(zip(hand_names(outline()), hand_features(episode, outline()).tolist(), strict=True))
-    assert list(values)[: len(PLANE)] == list(PLANE)
-    steps = [(t, n) for t in range(8) for n in range(3) if mask[t, n] and mask[t + 1, n]]
-    moves = {(t, n): place[t + 1, n] - place[t, n] for t, n in steps}
-    speeds = {key: np.hypot(*move) for key, move in moves.items()}
-    own = [np.mean([v for (_, m), v in speeds.items() if m == n]) for n in range(3)]
-    pairs = [
-        np.hypot(*(place[t, i] - place[t, j]))
-        for t in range(9)
-        for i in range(3)
-        for j in range(i)
-        if mask[t, i] and mask[t, j]
-    ]
-    centres = [place[t, mask[t]].mean(0) if mask[t].any() else None for t in range(9)]
-    away = [np.hypot(*(place[t, n] - centres[t])) for t in range(9) for n in range(3) if mask[t, n]]
-    headings = [[moves[t, n] / speeds[t, n] for n in range(3) if (t, n) in moves] for t in range(8)]
-    order = [np.hypot(*np.mean(one, axis=0)) for one in headings if one]
-    drift = [
-        np.hypot(*(centres[t + 1] - centres[t])) for t in range(8) if mask[t].any() and (mask[t] == mask[t + 1]).all()
-    ]
-    ways = []
-    for n in range(3):
-        way = place[mask[:, n], n]
-        ways.append(np.hypot(*(way[-1] - way[0])) / np.hypot(*(way[1:] - way[:-1]).T).sum())
-    for name, wanted in (
-        ("mean_speed", np.mean(list(speeds.values()))),
-        ("speed_spread_of_agents", np.std(own)),
-        ("straightness", np.mean(ways)),
-        ("mean_pair_distance", np.mean(pairs)),
-        ("sd_pair_distance", np.std(pairs)),
-        ("mean_centre_distance", np.mean(away)),
-        ("polarisation", np.mean(order)),
-        ("centre_speed", np.mean(drift) if drift else 0),
-        ("mean_ax", episode.actions[mask][:, 0].mean()),
-        ("sd_ay", episode.actions[mask][:, 1].std()),
-    ):
-        assert values[name] == pytest.approx(wanted, rel=1e-4), name
-
-
-def test_hand_features_of_choices_are_their_shares_and_of_little_are_zero() -> None:
-    layout = outline()._replace(position=(), action=ActionSpec("discrete", 3), action_names=("stay", "go", "turn"))
-    episode = windows(9)(recording(0, frames=4, agents=1), 1)[0][0]
-    chosen = episode._replace(
-        actions=np.array([[0], [2], [2], [1]], np.int32), mask=np.array([[1], [1], [1], [0]], bool)
-    )
-    assert hand_names(layout) == ("share_stay", "share_go", "share_turn")
-    np.testing.assert_allclose(hand_features(chosen, layout), [1 / 3, 0, 2 / 3], rtol=1e-6)
-    alone = episode._replace(mask=np.array([[1], [0], [0], [0]], bool))
-    np.testing.assert_array_equal(hand_features(alone, outline())[: len(PLANE)], np.zeros(len(PLANE)))
-    assert hand_names(layout._replace(action=ActionSpec("discrete", 21))) == ()
 
 
 STREAM = """
