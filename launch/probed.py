@@ -50,8 +50,9 @@ def read_probes(run: Path) -> tuple[pd.DataFrame, Probe]:
         raise InputError(f"{run} has no probe table to compare with. Run launch.probe run={run} first.")
     note, table = note_of(run), read_table(run / TABLE, again)
     made_of, checksum = note.pop(EMBEDDINGS, None), note.pop(CHECKSUM, None)
+    note["concepts"] = None
     try:
-        probe = Probe(**note | {"concepts": None})
+        probe = Probe(**note)
     except TypeError as error:
         raise InputError(f"{run / NOTE} is of other code ({error}). {again}") from None
     if lacking := [name for name in COLUMNS if name not in table]:
