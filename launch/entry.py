@@ -86,7 +86,7 @@ def refuse_one_folder(cfg: DictConfig) -> None:
 
 def sweep_folder() -> str:
     """In a sweep, the part of the path that sets this job's folder apart: its own overrides but name, logger, only."""
-    if HydraConfig.get().mode != RunMode.MULTIRUN:
+    if not HydraConfig.initialized() or HydraConfig.get().mode != RunMode.MULTIRUN:
         return ""
     own = HydraConfig.get().job.override_dirname
     plain = re.sub(r"[^\w.=,+-]", "_", own)
@@ -137,7 +137,10 @@ def _explain(error: Exception, config: str) -> str:
     if missing := re.search(r"[Kk]ey '([^']+)' (?:is )?not in", f"{text} {cause}"):
         full = re.search(r"Could not override '([^']+)'", text)
         wrong = full[1] if full else missing[1]
-        hint = nearest(wrong, [*_known_keys(config), "experiment"])
+        known = _known_keys(config)
+        if wrong in known:  # a mapping that was given whole, as hydra does not take one
+            return f"{wrong!r} takes a key at a time, with a plus sign: +{wrong}.{missing[1]}=…"
+        hint = nearest(wrong, [*known, "experiment"])
         return f"there is no config key {wrong!r}.{hint} `--help` lists them all."
     if str(cause) not in str(error):
         text = f"{text} {' '.join(str(cause).split())}"

@@ -119,6 +119,12 @@ def test_an_objective_that_cannot_train_the_form_is_refused(stage: str, tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_mapping_says_how_a_key_is_added_to_it(tmp_path: Path, capsys) -> None:
+    given = ["source=table", "path=games.csv", "name=games", f"runs={tmp_path}"]
+    assert run("ingest", *given, "columns.units={position: m}") == 2
+    assert "with a plus sign: +columns.units.position=" in capsys.readouterr().err
+
+
 def test_an_experiment_belongs_to_the_pipeline(tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     assert run("generate", "experiment=ant") == 2

@@ -143,7 +143,7 @@ def test_swapped_latents_in_closed_form() -> None:
     """
     model, a, size = TrainedModel(LinearGaussian(0.0, 1.0), SCALE, "exact"), actions(), 20_000
     batch = TrajectoryBatch(*map(np.asarray, batch_of(np.broadcast_to(a, (size, 4, 3)))))
-    found = swapped(model, batch, model.embed(batch), seed=0, key=jax.random.key(0))
+    found = swapped(model, batch, model.embed(batch), float(batch.mask.sum()), seed=0, key=jax.random.key(0))
     v = S**2 + R**2 / T
     precision = 1 + (W**2).sum() / v
     omega = (a.mean(0) * W / v).sum() / precision

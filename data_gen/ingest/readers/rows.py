@@ -87,7 +87,7 @@ def _time_of(source: Source, columns: Columns, column: pa.Array, first: int) -> 
     if len(wrong):
         raise InputError(
             f"{source.path}: column {columns.time!r} is {time[wrong[0]]} at {place(source, first + int(wrong[0]))}, "
-            f"which is no number of a frame. If it is a time, say in what: 'columns.units={{time: s}}'."
+            f"which is no number of a frame. If it is a time, say in what: +columns.units.time=s."
         )
     return time / columns.rate if columns.rate else time
 

@@ -70,7 +70,10 @@ BAD = {
     "time is text": (changed(2, "a,soon,p,1,3,1,left,city"), ["'frame'", "line 4", "'soon'"]),
     "time is empty": (changed(2, "a,,p,1,3,1,left,city"), ["'frame'", "line 4", "empty"]),
     "time is infinite": (changed(2, "a,inf,p,1,3,1,left,city"), ["'frame'", "line 4", "inf"]),
-    "time is no frame": (changed(2, "a,0.04,p,1,3,1,left,city"), ["'frame'", "line 4", "0.04", "'columns.units={time"]),
+    "time is no frame": (
+        changed(2, "a,0.04,p,1,3,1,left,city"),
+        ["'frame'", "line 4", "0.04", "+columns.units.time=s"],
+    ),
     "no agent": (changed(3, "b,0,,5,6,,left,wood"), ["'who'", "line 5", "empty"]),
     "no episode": (changed(0, ",0,p,1,2,0.5,left,city"), ["'game'", "line 2", "empty"]),
     "contradiction": ([*ROWS, "a,0,q,3,4.5,0.25,right,city"], ["'q'", "'a'", "lines 3 and 7"]),
