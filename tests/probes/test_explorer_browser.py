@@ -1,6 +1,6 @@
 """The explorer in a real browser, from disk with the network off: brushes, filters, table, player and export.
 
-EXPLORER_SHOT=docs/explorer.png EXPLORER_PAGE=runs/x/explorer.html EXPLORER_SETTING="colouring.use(variableOf('goal'))"
+EXPLORER_SHOT=docs/explorer.png EXPLORER_PAGE=runs/x/explorer.html EXPLORER_COLOUR=goal
 python -m pytest -k shot tests/probes/test_explorer_browser.py
 makes the picture in the docs.
 """
@@ -287,7 +287,8 @@ def test_shot(tmp_path: Path) -> None:
         page.size(1400, 900)
         page.open(Path(os.environ["EXPLORER_PAGE"]))
         page.until(READY, 60)
-        page.value(os.environ.get("EXPLORER_SETTING", ""))
+        choose = "(c => {{ c.value = '{}'; c.dispatchEvent(new Event('change')); }})(document.getElementById('colour'))"
+        page.value(choose.format(os.environ["EXPLORER_COLOUR"]))
         ends = "[s.view.axes[0].low, s.view.axes[0].high, s.view.axes[1].low, s.view.axes[1].high]"
         left, right, low, high = page.value(f"(() => {{ const s = scatters[1]; return {ends}; }})()")
         drag(page, 1, [(right, low), (right - 0.35 * (right - left), low + 0.6 * (high - low))])
