@@ -1,12 +1,12 @@
 """Plain descriptions of an episode, from its observations and actions alone, to compare latents with.
 
-Letters: T steps, N agents, D = 2, Do observation, Da action, F features.
+Letters: T steps, N agents, Do observation, Da action, A choices, F features.
 """
 
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float32, Int32
+from jaxtyping import Bool, Complex128, Float32, Float64, Int32
 
 from data_gen.trajectory import ActionSpec, FeatureMask
 
@@ -59,49 +59,59 @@ def hand_features(
     not a second."""
     found = []
     if of.position:
-        found.append(np.array(_movement(obs[..., list(of.position)].astype(float), mask)))
+        x, y = (obs[..., column].astype(float) for column in of.position)
+        found.append(np.array(_movement(x + 1j * y, mask)))
     elif len(of.obs_names) <= MOST_OBSERVATIONS:
         found += _moments(obs, mask, real.obs)
     if of.action.size <= MOST_ACTIONS:
         if of.action.kind == "discrete":
-            found += _moments(np.eye(of.action.size, dtype=np.float32)[actions], mask, real.actions)[:1]
+            found.append(_shares(actions, mask, real.actions))
         else:
             found += _moments(actions, mask, real.actions)
     return np.concatenate([*found, np.zeros(0)]).astype(np.float32)
 
 
+def _shares(
+    actions: Int32[np.ndarray, "T N"], mask: Bool[np.ndarray, "T N"], real: Bool[np.ndarray, "N A"]
+) -> Float64[np.ndarray, " A"]:
+    """How often each choice was made, of the steps at which it could be."""
+    made = [np.bincount(own[there], minlength=real.shape[1]) for own, there in zip(actions.T, mask.T, strict=True)]
+    could = (mask.sum(0)[:, None] * real).sum(0)
+    return np.where(real, made, 0).sum(0) / np.maximum(could, 1)
+
+
 def _moments(
     values: Float32[np.ndarray, "T N F"], mask: Bool[np.ndarray, "T N"], real: Bool[np.ndarray, "N F"]
-) -> list[np.ndarray]:
+) -> list[Float64[np.ndarray, " F"]]:
     """Mean and standard deviation of each column."""
-    weight = mask[..., None] & real
-    count = np.maximum(weight.sum((0, 1)), 1)
-    mean = np.where(weight, values, 0).sum((0, 1), dtype=np.float64) / count
-    square = np.where(weight, values - mean, 0) ** 2
-    return [mean, np.sqrt(square.sum((0, 1)) / count)]
+    weight = mask & real.T[:, None]
+    columns = np.where(weight, np.moveaxis(values, 2, 0), 0)  # NumPy is slow in sums over a short last axis
+    count = np.maximum(weight.sum((1, 2)), 1)
+    mean = columns.sum((1, 2), dtype=np.float64) / count
+    square = np.where(weight, columns - mean[:, None, None], 0) ** 2
+    return [mean, np.sqrt(square.sum((1, 2)) / count)]
 
 
-def _movement(place: np.ndarray, mask: Bool[np.ndarray, "T N"]) -> list[float]:
-    """The values of PLANE.
+def _movement(place: Complex128[np.ndarray, "T N"], mask: Bool[np.ndarray, "T N"]) -> list[float]:
+    """The values of PLANE, of places x + iy.
 
     Straightness is an agent's way from first to last place over the sum of its steps; polarisation (Vicsek 1995) the
     length of the mean unit heading; a pair is any two agents who are there at once.
     """
     both = mask[1:] & mask[:-1]
-    moves = np.where(both[..., None], place[1:] - place[:-1], 0)
-    speed = np.linalg.norm(moves, axis=-1)
+    moves = np.where(both, place[1:] - place[:-1], 0)
+    speed = _length(moves)
     moved = both.any(0)
     own_speed = speed.sum(0)[moved] / both.sum(0)[moved]
-    unit = moves / np.where(speed > 0, speed, 1)[..., None]
-    heading = both & (speed > 0)
-    counts = heading.sum(1)
-    order = np.linalg.norm(unit.sum(1), axis=-1)[counts > 0] / counts[counts > 0]
+    unit = moves / np.where(speed > 0, speed, 1)
+    counts = (both & (speed > 0)).sum(1)
+    order = _length(unit.sum(1))[counts > 0] / counts[counts > 0]
     n_there = mask.sum(1)
-    centre = np.where(mask[..., None], place, 0).sum(1) / np.maximum(n_there, 1)[:, None]
-    away = np.linalg.norm(place - centre[:, None], axis=-1)[mask]
+    centre = np.where(mask, place, 0).sum(1) / np.maximum(n_there, 1)
+    away = _length(place - centre[:, None])[mask]
     # Only where the same agents are there at both steps does the centre move with them.
     same = (mask[1:] == mask[:-1]).all(1) & (n_there[1:] > 0)
-    drift = np.linalg.norm(centre[1:] - centre[:-1], axis=-1)[same]
+    drift = _length(centre[1:] - centre[:-1])[same]
     pairs = _pair_distances(place, mask)
     ways = [_straightness(place[mask[:, n], n]) for n in np.flatnonzero(mask.sum(0) > 1)]
     spread = own_speed.std() if len(own_speed) else 0.0
@@ -110,17 +120,21 @@ def _movement(place: np.ndarray, mask: Bool[np.ndarray, "T N"]) -> list[float]:
     return [means[0], float(spread), means[1], means[2], float(deviation), *means[3:]]
 
 
-def _pair_distances(place: np.ndarray, mask: np.ndarray) -> np.ndarray:
+def _length(vectors: Complex128[np.ndarray, "..."]) -> Float64[np.ndarray, "..."]:
+    return np.sqrt(vectors.real**2 + vectors.imag**2)
+
+
+def _pair_distances(place: Complex128[np.ndarray, "T N"], mask: Bool[np.ndarray, "T N"]) -> Float64[np.ndarray, " _"]:
     found = [np.zeros(0)]
     for n in range(mask.shape[1] - 1):
         both = mask[:, n + 1 :] & mask[:, n, None]
-        found.append(np.linalg.norm(place[:, n + 1 :] - place[:, n, None], axis=-1)[both])
+        found.append(_length(place[:, n + 1 :] - place[:, n, None])[both])
     return np.concatenate(found)
 
 
-def _straightness(way: np.ndarray) -> float:
-    length = np.linalg.norm(way[1:] - way[:-1], axis=-1).sum()
-    return float(np.linalg.norm(way[-1] - way[0]) / length) if length > 0 else 0.0
+def _straightness(way: Complex128[np.ndarray, " _"]) -> float:
+    length = _length(way[1:] - way[:-1]).sum()
+    return float(abs(way[-1] - way[0]) / length) if length > 0 else 0.0
 
 
 def _mean(values: np.ndarray) -> float:

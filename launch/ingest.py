@@ -9,6 +9,7 @@ from typing import Any
 
 from data_gen.ingest.card import write_card
 from data_gen.ingest.episodes import Episode
+from data_gen.ingest.kept import Kept
 from data_gen.ingest.recording import Recording
 from data_gen.ingest.sources import open_source
 from data_gen.ingest.summary import summary_json
@@ -39,8 +40,9 @@ def main(cfg: Ingest) -> None:
         def treat(recording: Recording, n_agents: int) -> tuple[list[Episode], tuple[str, ...]]:
             return episodes_of(recording, reader.layout, cfg.treatment, n_agents)
 
+        kept = Kept(reader, treat)
         with progress("survey") as tell:
-            found = survey(reader, treat, lambda done: tell(0.0, f"{done} recordings"))
+            found = survey(reader, kept.treat, lambda done: tell(0.0, f"{done} recordings"))
         shape = outline(reader.layout, cfg.treatment, found.n_agents, found.rewarded > 0)
         summary = summary_json(found, shape)
         print(json.dumps(summary, indent=1) if cfg.summary == "json" else summary_text(summary), file=out)
@@ -49,7 +51,7 @@ def main(cfg: Ingest) -> None:
             return
         with claim(run, sections(cfg), {"ingest": cfg.seed}):
             with progress("ingest") as tell:
-                write(run / "data", reader, treat, made, provenance({"ingest": cfg.seed}), tell)
+                write(run / "data", *kept.again(found.n_agents), made, provenance({"ingest": cfg.seed}), tell)
             write_card(run / "data")
             with logging_to(cfg.logger, run, cfg.name):
                 pass  # the log takes what the folder holds

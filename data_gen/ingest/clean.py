@@ -6,9 +6,10 @@ Letters: T frames, N agents, P body parts, D axes, C columns.
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Float64, Int
+from jaxtyping import Bool, Float, Float32, Float64, Int
 
 from data_gen.ingest.recording import Layout, Recording
+from data_gen.ingest.tally import measured
 from data_gen.trajectory import InputError
 
 
@@ -65,19 +66,24 @@ def clean(recording: Recording, layout: Layout, speed: float) -> Cleaned:
     Both sides go, since nothing says which of them is wrong: after a swap of two agents both places are right and the
     way between them is not.
     """
-    absent = ~recording.present
-    position = np.where(absent[..., None, None] | ~np.isfinite(recording.position), np.nan, recording.position)
-    features = np.where(absent[..., None] | ~np.isfinite(recording.features), np.nan, recording.features)
-    lines = _missing(position, features, recording, layout)
-    arrive = leave = np.zeros(absent.shape, bool)
+    position, features = _known(recording.position, recording.present), _known(recording.features, recording.present)
+    whole = position is recording.position and features is recording.features
+    lines = () if whole else _missing(position, features, recording, layout)
+    jumps = np.zeros(recording.present.shape, int)
     if speed:
         arrive, leave = _teleports(position, recording.time, speed)
         lines += _too_fast(recording, arrive, speed)
-        gone = arrive | leave
-        position = np.where(gone[..., None, None], np.nan, position)
-        features = np.where(gone[..., None], np.nan, features)
-    cleaned = recording._replace(position=position.astype(np.float32), features=features.astype(np.float32))
-    return Cleaned(cleaned, np.cumsum(arrive, axis=0), lines)
+        stayed, jumps = ~(arrive | leave), np.cumsum(arrive, axis=0)
+        position, features = _known(position, stayed), _known(features, stayed)
+    return Cleaned(recording._replace(position=position, features=features), jumps, lines)
+
+
+def _known(values: Float32[np.ndarray, "T N ..."], there: Bool[np.ndarray, "T N"]) -> Float32[np.ndarray, "T N ..."]:
+    """The values, NaN for agents that are not there and for what is infinite."""
+    if there.all() and np.isfinite(values).all():
+        return values
+    known = there.reshape(*there.shape, *[1] * (values.ndim - 2)) & np.isfinite(values)
+    return np.where(known, values, np.float32(np.nan))
 
 
 def _teleports(
@@ -108,8 +114,7 @@ def _too_fast(recording: Recording, arrive: Bool[np.ndarray, "T N"], speed: floa
 
 def _missing(position: np.ndarray, features: np.ndarray, recording: Recording, layout: Layout) -> tuple[str, ...]:
     """What is not measured of agents that are there."""
-    n_frames, n_agents = recording.present.shape
-    known = np.isfinite(np.concatenate([position.reshape(n_frames, n_agents, -1), features], axis=2))
+    known = np.isfinite(measured(recording._replace(position=position, features=features)))
     lost, there = (~known & recording.present[..., None]).sum(0), recording.present.sum(0)
     names = column_names(layout)
     lines = [

@@ -5,6 +5,7 @@ not. A part of one recording that begins elsewhere in another is not found.
 """
 
 import hashlib
+import math
 from collections import defaultdict
 from typing import NamedTuple
 
@@ -36,11 +37,10 @@ class Found(NamedTuple):
 
 def digest_of(recording: Recording, lengths: list[int]) -> list[bytes]:
     """A digest of the first so many frames, for each of the rising lengths; agents' order does not matter."""
-    bits = _bits(recording)
     present = recording.present
     found: list[list[bytes]] = [[] for _ in lengths]
-    for agent in range(bits.shape[1]):
-        own, so_far, done = np.ascontiguousarray(bits[:, agent]), hashlib.blake2b(digest_size=16), 0
+    for agent, own in enumerate(_bits(recording)):
+        so_far, done = hashlib.blake2b(digest_size=16), 0
         for place, length in enumerate(lengths):
             so_far.update(own[done:length].data)
             done = length
@@ -88,15 +88,22 @@ def _beginnings(found: Found, reader: Reader, suspects: list[list[int]]) -> list
     return [Copy(k, -hit[1], BEGINNING) for k, hit in hits if hit]
 
 
-def _bits(recording: Recording) -> Int32[np.ndarray, "T N W"]:
+def _bits(recording: Recording) -> Int32[np.ndarray, "N T W"]:
     """What is compared, as integers in which equal numbers are equal bits; 0 where an agent is not there."""
-    present = recording.present[..., None]
-    actions = recording.actions.reshape(*recording.present.shape, -1)
-    parts = [_canonical(part) for part in (measured(recording), actions)]
-    return np.concatenate([present.astype(np.int32), *(np.where(present, part, 0) for part in parts)], axis=2)
+    present, width = recording.present, math.prod(recording.actions.shape[2:])
+    parts = [measured(recording), recording.actions.reshape(*present.shape, width)]
+    bits = np.empty((*present.T.shape, 1 + sum(part.shape[2] for part in parts)), np.int32)
+    bits[..., 0], end = present.T, 1
+    for part in parts:
+        start, end = end, end + part.shape[2]
+        bits[..., start:end] = _canonical(part).swapaxes(0, 1)
+    bits[~present.T] = 0
+    return bits
 
 
 def _canonical(values: np.ndarray) -> np.ndarray:
     if values.dtype.kind != "f":
-        return values.astype(np.int32)
-    return (np.where(np.isnan(values), np.float32(np.nan), values) + np.float32(0)).view(np.int32)
+        return values
+    positive = values + np.float32(0)  # of the two zeros
+    positive[np.isnan(positive)] = np.nan
+    return positive.view(np.int32)

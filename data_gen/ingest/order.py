@@ -52,6 +52,8 @@ def put(
     values: Shaped[np.ndarray, "T N ..."], slots: Int[np.ndarray, " N"], n_agents: int
 ) -> Shaped[np.ndarray, "T A ..."]:
     """Each agent's values in its slot, zeros in slots without one."""
+    if len(slots) == n_agents and (slots >= 0).all():
+        return np.take(values, np.argsort(slots), axis=1)
     found = np.zeros((len(values), n_agents, *values.shape[2:]), values.dtype)
     placed = slots >= 0
     found[:, slots[placed]] = values[:, placed]

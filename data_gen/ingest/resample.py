@@ -116,17 +116,16 @@ def resample(cleaned: Cleaned, layout: Layout, grid: Grid) -> Track:
     near = grid._replace(reach=NEXT * grid.interval + SAME)
     now = _last_frame(grid)
     held = (grid.at[now] == np.arange(grid.n)) | (np.append(np.diff(grid.at), np.inf)[now] <= near.reach)
-    n_frames, n_agents = recording.present.shape
-    values = np.concatenate([recording.position.reshape(n_frames, n_agents, -1), recording.features], axis=2)
-    values, filled = _interpolated(values, jumps, grid)
-    n_places = values.shape[2] - recording.features.shape[2]
+    n_frames, n_agents, *parts = recording.position.shape
+    places = recording.position.reshape(n_frames, n_agents, int(np.prod(parts)))
+    (places, moved), (features, drawn) = (_interpolated(one, jumps, grid) for one in (places, recording.features))
     rewards = np.where(np.isfinite(recording.rewards), recording.rewards, np.nan)
     rewards = np.where(recording.present, rewards, 0).astype(np.float64)
     team = rewards.sum(1) / np.maximum(recording.present.sum(1), 1)
     return Track(
         present=recording.present[now] & held[:, None],
-        position=values[..., :n_places].reshape(grid.n, *recording.position.shape[1:]),
-        features=values[..., n_places:],
+        position=places.reshape(grid.n, n_agents, *parts),
+        features=features,
         actions=_actions(recording, jumps, layout, near, now, held),
         rewards=_summed(rewards, grid),
         team=_summed(team, grid),
@@ -136,7 +135,7 @@ def resample(cleaned: Cleaned, layout: Layout, grid: Grid) -> Track:
             if label.scope.startswith("frame")
         },
         jumps=jumps[now],
-        filled=filled,
+        filled=moved | drawn,
     )
 
 
@@ -148,8 +147,11 @@ def _interpolated(
     values: Float[np.ndarray, "S N C"], jumps: Int[np.ndarray, "S N"], grid: Grid
 ) -> tuple[Float[np.ndarray, "T N C"], Bool[np.ndarray, "T N"]]:
     """The values by steps, and where one of an agent's was interpolated over missing frames."""
-    known, filled = np.isfinite(values), np.zeros((grid.n, values.shape[1]), bool)
-    if grid.is_frames and (known.all() or grid.reach < 2 * grid.interval):
+    filled = np.zeros((grid.n, values.shape[1]), bool)
+    if grid.is_frames and grid.reach < 2 * grid.interval:
+        return values, filled
+    known = np.isfinite(values)
+    if grid.is_frames and known.all():
         return values, filled
     found = np.full((grid.n, *values.shape[1:]), np.nan)
     for n in range(values.shape[1]):

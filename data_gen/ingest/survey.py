@@ -13,13 +13,12 @@ from jaxtyping import Float64, Int32, Int64
 from data_gen.ingest.clean import column_names
 from data_gen.ingest.copies import Copy, Found, copies_in, note
 from data_gen.ingest.episodes import Episode
+from data_gen.ingest.kept import Treat
 from data_gen.ingest.recording import Layout, Reader, Recording
 from data_gen.ingest.tally import Lines, Tally, add, empty, measured, more, slots_of
 from data_gen.trajectory import InputError
 
 JITTER = 0.05  # of the usual step: stamps that are further apart or closer are irregular
-
-Treat = Callable[[Recording, int], tuple[list[Episode], tuple[str, ...]]]
 
 
 class Treated(NamedTuple):

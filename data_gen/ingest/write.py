@@ -7,6 +7,7 @@ same command takes over, and ends in the same files. Letters: R recordings, B ro
 import json
 from collections import defaultdict
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,8 +17,9 @@ from jaxtyping import Int32
 
 from data_gen.hand import Described, hand_features, hand_names
 from data_gen.ingest.episodes import Episode, Outline
+from data_gen.ingest.kept import Treat
 from data_gen.ingest.recording import Layout, Reader, Recording
-from data_gen.ingest.survey import Survey, Treat
+from data_gen.ingest.survey import Survey
 from data_gen.storage.dataset import check_kept, present_shards, write_shard
 from data_gen.storage.feature_mask import KEY, feature_mask_json
 from data_gen.storage.shard import Shard, stack_padded
@@ -182,7 +184,8 @@ def write(
     provenance: dict[str, Any],
     tell: Callable[[float, str], None] = lambda share, words: None,
 ) -> None:
-    """Write the shards that are not there yet; those that are have to be of the same source and settings.
+    """Write the shards that are not there yet; those that are have to be of the same source and settings. One is
+    compressed and put on disk while the next is made.
 
     Raises InputError where they are not, or where the source is not what was surveyed.
     """
@@ -191,32 +194,39 @@ def write(
         check_kept(root, index, plan.n_shards, plan.meta)
     waiting: dict[int, list[tuple[int, Episode]]] = defaultdict(list)
     said: dict[int, list[str]] = defaultdict(list)
+    writing: list[Future[None]] = []
 
     def finish(index: int) -> None:
         rows, lines = waiting.pop(index, []), said.pop(index, [])
         if index not in there:
-            write_shard(root, index, plan.n_shards, shard_of(rows, lines, plan), provenance)
+            shard = shard_of(rows, lines, plan)
+            while writing:
+                writing.pop().result()
+            writing.append(pool.submit(write_shard, root, index, plan.n_shards, shard, provenance))
 
     row, done, number = 0, 0, -1
-    for number, recording in enumerate(reader.recordings()):
-        _check_expected(number, recording, plan)
-        home, end = plan.shard_of(row), row + int(plan.episodes[number])
-        if not there.issuperset(range(home, plan.shard_of(max(row, end - 1)) + 1)):
-            episodes, lines = _treated(treat, number, recording, plan)
-            said[home] += lines
-            for place, episode in enumerate(episodes, row):
-                waiting[plan.shard_of(place)].append((number, episode))
-        while (done + 1) * plan.rows_per_shard <= end and done < plan.n_shards - 1:
-            finish(done)
-            done += 1
-        row = end
-        tell((number + 1) / len(plan.episodes), f"shard {done + 1} of {plan.n_shards}")
-    if number + 1 != len(plan.episodes):
-        raise InputError(
-            f"{reader.layout.source}: there are {number + 1} recording(s) now, instead of {len(plan.episodes)} when "
-            f"the source was surveyed. Put the files back, and run the command again."
-        )
-    finish(plan.n_shards - 1)
+    with ThreadPoolExecutor(1) as pool:
+        for number, recording in enumerate(reader.recordings()):
+            _check_expected(number, recording, plan)
+            home, end = plan.shard_of(row), row + int(plan.episodes[number])
+            if not there.issuperset(range(home, plan.shard_of(max(row, end - 1)) + 1)):
+                episodes, lines = _treated(treat, number, recording, plan)
+                said[home] += lines
+                for place, episode in enumerate(episodes, row):
+                    waiting[plan.shard_of(place)].append((number, episode))
+            while (done + 1) * plan.rows_per_shard <= end and done < plan.n_shards - 1:
+                finish(done)
+                done += 1
+            row = end
+            tell((number + 1) / len(plan.episodes), f"shard {done + 1} of {plan.n_shards}")
+        if number + 1 != len(plan.episodes):
+            raise InputError(
+                f"{reader.layout.source}: there are {number + 1} recording(s) now, instead of {len(plan.episodes)} "
+                f"when the source was surveyed. Put the files back, and run the command again."
+            )
+        finish(plan.n_shards - 1)
+        for last in writing:
+            last.result()
 
 
 def _check_expected(number: int, recording: Recording, plan: Plan) -> None:

@@ -12,16 +12,21 @@ MOST_ONCE = 10  # more that are each there once, at different times, are no agen
 
 
 class Grid(NamedTuple):
-    """Where the rows of an episode lie among its times and agents; `agents` are the numbers of its columns."""
+    """Where the rows of an episode lie among its times and agents: `agents` are the numbers of its columns, `first` the
+    first row of each time."""
 
     time: Float64[np.ndarray, " T"]
     agents: Int64[np.ndarray, " N"]
     present: Bool[np.ndarray, "T N"]
     at: tuple[Int64[np.ndarray, " R"], Int64[np.ndarray, " R"]]
+    first: Int64[np.ndarray, " T"]
 
-    def spread(self, values: Shaped[np.ndarray, " R"]) -> Shaped[np.ndarray, "T N"]:
+    def spread(self, values: Shaped[np.ndarray, "R ..."]) -> Shaped[np.ndarray, "T N ..."]:
         """A value for each frame and agent: NaN where there is no row, -1 for classes."""
-        found = np.full(self.present.shape, -1 if values.dtype.kind == "i" else np.nan, values.dtype)
+        if len(values) == self.present.size:
+            return np.ascontiguousarray(values).reshape(*self.present.shape, *values.shape[1:])
+        unknown = -1 if values.dtype.kind == "i" else np.nan
+        found = np.full((*self.present.shape, *values.shape[1:]), unknown, values.dtype)
         found[self.at] = values
         return found
 
@@ -30,7 +35,7 @@ class Grid(NamedTuple):
         if scope == "recording":
             return values[:1].reshape(())
         if scope == "frame":
-            return values[np.unique(self.at[0], return_index=True)[1]]
+            return values[self.first]
         spread = self.spread(values)
         if scope == "agent":
             return spread[self.present.argmax(0), np.arange(len(self.agents))]
@@ -52,9 +57,10 @@ def agents_of(rows: Shaped[np.ndarray, " R"], column: str, where: str) -> Int64[
 
 def grid_of(rows: Shaped[np.ndarray, " R"], agents: Int64[np.ndarray, " N"]) -> Grid:
     """The frames of an episode's rows, which are in order, and where the rows lie among them and the agents."""
-    new = np.diff(rows["time"], prepend=-np.inf) > 0
-    time, frame = rows["time"][new], np.cumsum(new) - 1
+    stamps = np.ascontiguousarray(rows["time"])
+    new = np.append(True, stamps[1:] > stamps[:-1])
+    time, frame = stamps[new], np.cumsum(new) - 1
     at = (frame, np.searchsorted(agents, rows["agent"]).astype(np.int64))
     present = np.zeros((len(time), len(agents)), bool)
     present[at] = True
-    return Grid(time=time, agents=agents, present=present, at=at)
+    return Grid(time=time, agents=agents, present=present, at=at, first=np.flatnonzero(new))

@@ -139,10 +139,10 @@ class TableReader:
         number, file = rows["episode"][0], self._source.files[rows["row"][0] // FILE_ROWS].path
         agents = agents_of(rows, columns.agent, f"{file}: episode {found.episodes[number]!r}")
         grid = grid_of(rows, np.arange(len(found.agents)) if columns.roles else agents)
-        shape = grid.present.shape
-        positions = [grid.spread(self._column(rows, name)) for name in position_names(columns)]
-        features = [part for name in columns.features for part in self._feature(grid, rows, name)]
-        actions = [grid.spread(self._column(rows, name)) for name in columns.actions]
+        shape, values = grid.present.shape, self._spread(grid, rows)
+        places = [values[name] for name in position_names(columns)]
+        features = [part for name in columns.features for part in self._feature(name, values[name])]
+        actions = [values[name] for name in columns.actions]
         discrete = self.layout.action.kind == "discrete"
         return Recording(
             name=found.episodes[number],
@@ -151,10 +151,10 @@ class TableReader:
             agents=tuple(found.agents[agent] for agent in grid.agents),
             time=grid.time,
             present=grid.present,
-            position=_stack(positions, shape).reshape(*shape, len(self.layout.parts), len(self.layout.axes)),
+            position=_stack(places, shape).reshape(*shape, len(self.layout.parts), len(self.layout.axes)),
             features=_stack(features, shape),
-            actions=actions[0] if discrete else _stack(actions, shape),
-            rewards=self._rewards(grid, rows),
+            actions=np.ascontiguousarray(actions[0]) if discrete else _stack(actions, shape),
+            rewards=self._rewards(grid, values),
             terminated=self._terminated(rows),
             labels={
                 label.name: grid.scoped(self._column(rows, label.name), label.scope) for label in self.layout.labels
@@ -162,18 +162,24 @@ class TableReader:
             dropped=dropped,
         )
 
-    def _feature(self, grid: Grid, rows: Shaped[np.ndarray, " R"], name: str) -> list[Float32[np.ndarray, "T N"]]:
-        value = grid.spread(self._column(rows, name))
+    def _spread(self, grid: Grid, rows: Shaped[np.ndarray, " R"]) -> dict[str, Shaped[np.ndarray, "T N"]]:
+        """Every column of values by frames and agents."""
+        fields, numbers, codes = self._fields, grid.spread(rows["numbers"]), grid.spread(rows["codes"])
+        return {name: numbers[..., k] for k, name in enumerate(fields.numbers)} | {
+            name: codes[..., k] for k, name in enumerate(fields.codes)
+        }
+
+    def _feature(self, name: str, value: Shaped[np.ndarray, "T N"]) -> list[Float32[np.ndarray, "T N"]]:
         if name not in self._classes:
             return [value]
         known = np.where(value < 0, np.float32(np.nan), np.float32(0))
         return [known + (value == k) for k in range(len(self._survey.classes[name]))]
 
-    def _rewards(self, grid: Grid, rows: Shaped[np.ndarray, " R"]) -> Float32[np.ndarray, "T N"]:
+    def _rewards(self, grid: Grid, values: dict[str, Shaped[np.ndarray, "T N"]]) -> Float32[np.ndarray, "T N"]:
         """0 where an agent is not there, or nothing is said of rewards; NaN where a row has none."""
         if not self._columns.reward:
             return np.zeros(grid.present.shape, np.float32)
-        return np.where(grid.present, grid.spread(self._column(rows, self._columns.reward)), np.float32(0))
+        return np.where(grid.present, values[self._columns.reward], np.float32(0))
 
     def _terminated(self, rows: Shaped[np.ndarray, " R"]) -> bool:
         """True where every row of the last time says so."""
