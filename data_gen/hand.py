@@ -121,7 +121,7 @@ def _movement(place: Complex128[np.ndarray, "T N"], mask: Bool[np.ndarray, "T N"
 
 
 def _length(vectors: Complex128[np.ndarray, "..."]) -> Float64[np.ndarray, "..."]:
-    return np.sqrt(vectors.real**2 + vectors.imag**2)
+    return np.sqrt(np.real(vectors) ** 2 + np.imag(vectors) ** 2)
 
 
 def _pair_distances(place: Complex128[np.ndarray, "T N"], mask: Bool[np.ndarray, "T N"]) -> Float64[np.ndarray, " _"]:

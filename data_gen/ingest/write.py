@@ -194,7 +194,7 @@ def write(
         check_kept(root, index, plan.n_shards, plan.meta)
     waiting: dict[int, list[tuple[int, Episode]]] = defaultdict(list)
     said: dict[int, list[str]] = defaultdict(list)
-    writing: list[Future[None]] = []
+    writing: list[Future[bool]] = []
 
     def finish(index: int) -> None:
         rows, lines = waiting.pop(index, []), said.pop(index, [])
