@@ -14,7 +14,7 @@ from probes.quantiles import Edges, blocks_of, cut, edges_in, n_coincide
 
 MIN_TRAIN_GROUPS, MIN_TEST_GROUPS = 3, 2
 WITHIN = "return_class_within_checkpoint"
-CONFOUNDS = ("training_seed", "checkpoint", WITHIN)
+CONFOUNDS = ("split_group", "checkpoint", WITHIN)
 
 
 class Target(NamedTuple):
@@ -76,20 +76,20 @@ def checkpoint_target(rows: RowIndex, split: Int32[np.ndarray, " B"]) -> Target:
     return target._replace(level="confound")
 
 
-def seed_target(rows: RowIndex) -> Target:
-    """The training seed as a target; it cannot be split by group, so all that can be asked is whether it is known."""
-    seeds, codes, counts = np.unique(rows.group, return_inverse=True, return_counts=True)
-    failure = "" if len(seeds) > 1 and counts.max() > 1 else "there are not two groups with two episodes each"
+def group_target(rows: RowIndex) -> Target:
+    """The group as a target; it cannot be split by group, so all that can be asked is whether it is known."""
+    groups, codes, counts = np.unique(rows.group, return_inverse=True, return_counts=True)
+    failure = "" if len(groups) > 1 and counts.max() > 1 else "there are not two groups with two episodes each"
     return Target(
-        label="training_seed",
-        name="training_seed",
+        label="split_group",
+        name="split_group",
         level="confound",
         kind="class",
         values=codes.ravel(),
         keep=(counts > 1)[codes.ravel()],
         unit=codes.ravel(),
-        classes=tuple(str(seed) for seed in seeds),
-        note="episodes split within seeds, since no seed is in two splits; no controls: permuting seeds renames them",
+        classes=tuple(str(group) for group in groups),
+        note="episodes split within groups, since no group is in two splits; no controls: permuting groups renames them",
         failure=failure,
     )
 

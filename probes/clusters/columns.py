@@ -43,7 +43,7 @@ def make_columns(labels: Labels, rows: RowIndex, split: Int32[np.ndarray, " B"])
     number as well, under its source's name. Raises InputError where a label has not one value an episode, or classes
     are not numbered from 0.
     """
-    classes = [_numbered("training_seed", rows.group), _numbered("checkpoint", rows.checkpoint)]
+    classes = [_numbered("split_group", rows.group), _numbered("checkpoint", rows.checkpoint)]
     numbers: dict[str, Numbers] = {}
     for spec in labels.specs:
         for name, agent, values in _split_up(spec, labels, len(split)):

@@ -137,7 +137,7 @@ def probe_section(table: pd.DataFrame | None, sentences: Sequence[str]) -> Secti
         caption="How well each label is read from z_ω and from the features it is compared with, on groups that no "
         "probe has seen; intervals are bootstrapped over those groups, and an arrow at the edge is a value further "
         "left. Do not trust a value whose negative control (×) is away from chance, or whose interval comes from fewer "
-        "than 10 test groups; and read it beside the confounds: where the training seed or the checkpoint is read as "
+        "than 10 test groups; and read it beside the confounds: where the group or the checkpoint is read as "
         "well, a label may be read through them.",
         figure=probe_panels(table) if drawn and table is not None else None,
         absent="No label was evaluated in this run.",

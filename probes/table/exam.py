@@ -90,8 +90,8 @@ def group_exam(target: Target, rows: RowIndex, split: Int32[np.ndarray, " B"], c
     )
 
 
-def seed_exam(target: Target, config: Probe) -> Exam:
-    """The examination of the training seed: half of each seed's episodes fitted on, the other half scored."""
+def within_group_exam(target: Target, config: Probe) -> Exam:
+    """The examination of the group: half of each one's episodes fitted on, the other half scored."""
     rng = generator(config.seed, target.name, "halves")
     train, test = halves_within(target.unit, np.flatnonzero(target.keep), rng)
     fold = halves_within(target.unit, train, rng)

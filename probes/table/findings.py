@@ -108,13 +108,13 @@ def _compared(own: Row, block: list[Row]) -> list[str]:
 
 
 def _confounded(label: str, own: Row) -> list[str]:
-    """What a decoded training seed or checkpoint means for every other row."""
+    """What a decoded group or checkpoint means for every other row."""
     told = own["ci_low"] > own["chance"]
     if label == WITHIN:
         if told:
             return ["z_omega tells the return class within a checkpoint, so it holds more of the return than progress"]
         return ["z_omega does not tell it, so a return class may be read through the checkpoint alone"]
-    what = "training seed" if label == "training_seed" else "checkpoint"
+    what = "group" if label == "split_group" else "checkpoint"
     if told:
         return [f"z_omega tells the {what}, so a label that follows the {what} may be read through it"]
     return [f"z_omega does not tell the {what}"]

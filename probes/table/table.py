@@ -15,12 +15,12 @@ from data_gen.trajectory import SPLITS, FeatureMask, Features, Labels, RowIndex,
 from probes.audit import check_copies, check_numbers, check_split, check_targets
 from probes.features import FEATURES, Encoded, feature_sets
 from probes.jobs import call_all, silent
-from probes.labels import Target, checkpoint_target, make_targets, seed_target, within_checkpoint_target
+from probes.labels import Target, checkpoint_target, group_target, make_targets, within_checkpoint_target
 from probes.probe import Probe
 from probes.table import ceiling as supervised
 from probes.table.ceiling import Ceiling, ceiling_results
 from probes.table.efficiency import efficiency_table
-from probes.table.exam import Exam, Result, group_exam, majority_result, run_exam, seed_exam
+from probes.table.exam import Exam, Result, group_exam, majority_result, run_exam, within_group_exam
 from probes.table.rows import COLUMNS, Results, failed_record, records_of, with_holm
 
 
@@ -55,7 +55,7 @@ def prepare(
     targets = make_targets(labels, rows, split, config.labels)
     check_targets(targets, config)
     within = within_checkpoint_target(labels, rows, split)
-    confounds = (seed_target(rows), checkpoint_target(rows, split), *([within] if within else []))
+    confounds = (group_target(rows), checkpoint_target(rows, split), *([within] if within else []))
     train = split == SPLITS.index("train")
     sets = feature_sets(batch, train, features=features, hand=hand, encoded=encoded, seed=config.seed)
     evaluated = [target for target in (*targets, *confounds) if not target.failure]
@@ -109,9 +109,9 @@ def label_efficiency(
 
 
 def make_exam(target: Target, rows: RowIndex, split: Int32[np.ndarray, " B"], config: Probe) -> Exam:
-    """The examination of a target; the training seed is the one that is not split by group."""
-    if target.name == "training_seed":
-        return seed_exam(target, config)
+    """The examination of a target; the group is the one that is not split by group."""
+    if target.name == "split_group":
+        return within_group_exam(target, config)
     return group_exam(target, rows, split, config)
 
 

@@ -22,7 +22,7 @@ COLUMNS = (
     "label level features probe metric value ci_low ci_high chance control selectivity zw_minus_this zw_minus_low "
     "zw_minus_high n_groups n_rows note"
 ).split()
-CONFOUNDS = {"training_seed", "checkpoint", "return_class_within_checkpoint"}
+CONFOUNDS = {"split_group", "checkpoint", "return_class_within_checkpoint"}
 FEATURES = {"z_omega", "z_alpha", "z_both", "majority", "pca", "raw", "hand", "random_encoder"}
 
 

@@ -184,7 +184,7 @@ def test_a_repeated_job_logs_what_changed_and_nothing_else_and_nothing_outside(
     (shown,) = sessions_of(again)[-1].history
     assert set(plain(shown)) == {"step", "few"} and shown["_step"] == was["rows"]
     (again / "few.csv").unlink()
-    probes = pd.read_csv(again / "probes.csv").query("label == 'training_seed'")
+    probes = pd.read_csv(again / "probes.csv").query("label == 'split_group'")
     probes.to_csv(again / "probes.csv", index=False)
     with logging_to(Logging(kind="wandb"), again, "swept"):
         pass
@@ -192,7 +192,7 @@ def test_a_repeated_job_logs_what_changed_and_nothing_else_and_nothing_outside(
     assert [set(plain(row)) for row in last.history] == [{"step", "probes"}]
     assert last.artifacts.keys() == {f"run-{last.run_id}-probes"}
     assert last.summary["few"] is None and last.summary["probe/return_class/value"] is None
-    assert last.summary["probe/training_seed/value"] > 0
+    assert last.summary["probe/split_group/value"] > 0
     assert not (tmp_path / "home").exists()
     assert "W&B" not in capsys.readouterr().err
 

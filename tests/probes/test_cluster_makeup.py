@@ -39,16 +39,16 @@ def columns() -> Columns:
 def test_columns_are_labels_seeds_and_checkpoints():
     found = columns()
     names = [one.name for one in found.classes]
-    assert names == ["training_seed", "checkpoint", "goal", "speed_class", "hill_0", "hill_1"]
+    assert names == ["split_group", "checkpoint", "goal", "speed_class", "hill_0", "hill_1"]
     by_name = {one.name: one for one in found.classes}
     # the training episodes are the first four: the edge is their median, 2.5
     assert by_name["speed_class"].codes[by_name["speed_class"].keep].tolist() == [0, 0, 1, 1, 1, 1, 1]
     assert by_name["speed_class"].keep.tolist() == [True] * 6 + [False, True]
-    assert by_name["training_seed"].names == ("2", "5", "9") and by_name["checkpoint"].names == ("0", "4")
+    assert by_name["split_group"].names == ("2", "5", "9") and by_name["checkpoint"].names == ("0", "4")
     assert [one.name for one in found.numbers] == ["speed", "pace"]
     assert [(one.name, one.agent) for one in found.classes[-2:]] == [("hill_0", 0), ("hill_1", 1)]
     part = take_columns(found, np.array([7, 1]), (1,))
-    assert [one.name for one in part.classes] == ["training_seed", "checkpoint", "goal", "speed_class", "hill_1"]
+    assert [one.name for one in part.classes] == ["split_group", "checkpoint", "goal", "speed_class", "hill_1"]
     assert part.classes[2].codes.tolist() == [0, 0] and part.numbers[0].values.tolist() == [8, 2]
 
 

@@ -76,7 +76,7 @@ def test_the_confusion_table_counts_the_episodes(found):
     assert agreement["adjusted_rand"] == pytest.approx(brute_adjusted_rand(ids, data["policy"]))
     # a label of an agent is not among those of another
     assert set(of(found.makeup, level="z_alpha_0")["label"]) == {
-        "training_seed",
+        "split_group",
         "checkpoint",
         "policy",
         "way_class_0",

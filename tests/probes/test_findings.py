@@ -44,15 +44,15 @@ def test_a_margin_that_reaches_zero_is_not_told_apart_from_the_control():
 
 
 def test_labels_are_sorted_with_the_confounds_last_and_failures_say_why():
-    seed = _rows("training_seed", {"z_omega": 0.5, "majority": 0.33}, {"majority": (0.1, 0.2)}, minus_control=NAN)
+    seed = _rows("split_group", {"z_omega": 0.5, "majority": 0.33}, {"majority": (0.1, 0.2)}, minus_control=NAN)
     checkpoint = _rows("checkpoint", {"z_omega": 0.35}, {}, minus_control=NAN)
     failed = dict.fromkeys(COLUMNS, NAN) | {"label": "a", "probe": "linear", "features": "z_omega"}
     failed |= {"note": "not evaluated: 1 class left"}
     table = pd.DataFrame([*seed, *checkpoint, *_table().to_dict("records"), failed], columns=COLUMNS)
     said = sentences(table)
-    starts = ["a: not evaluated: 1 class left.", "return_class", "checkpoint", "training_seed"]
+    starts = ["a: not evaluated: 1 class left.", "return_class", "checkpoint", "split_group"]
     assert [line.startswith(start) for line, start in zip(said, starts, strict=True)] == [True] * 4
-    assert "does not tell the checkpoint" in said[2] and "z_omega tells the training seed" in said[3]
+    assert "does not tell the checkpoint" in said[2] and "z_omega tells the group" in said[3]
 
 
 def test_the_text_table_marks_the_best_and_what_is_clearly_better():

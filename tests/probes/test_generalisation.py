@@ -36,7 +36,7 @@ def test_what_the_latent_says_elsewhere_is_told_apart() -> None:
     for label in ("side", "speed_class"):
         assert values(table, KNOWN, label) == values(table, "same", label) > 0.95
         assert abs(values(table, "mixed", label) - 0.5) < 0.2
-    assert not (table.label == "training_seed").any()
+    assert not (table.label == "split_group").any()
 
 
 def test_only_its_test_episodes_count_and_the_known_ones_test_episodes_do_not() -> None:

@@ -7,10 +7,10 @@ import pytest
 from data_gen.trajectory import InputError, Labels, LabelSpec, RowIndex
 from probes.labels import (
     checkpoint_target,
+    group_target,
     label_units,
     make_targets,
     read_like,
-    seed_target,
     within_checkpoint_target,
 )
 from probes.quantiles import quantile_edges
@@ -131,15 +131,15 @@ def test_labels_that_do_not_fit_their_kind_are_refused(values, spec, words):
 
 def test_confounds_are_the_row_index():
     rows, split = planted_rows()
-    seeds = seed_target(rows._replace(group=rows.group * 3 + 5))
-    np.testing.assert_array_equal(seeds.values, rows.group)
-    assert seeds.level == checkpoint_target(rows, split).level == "confound"
+    groups = group_target(rows._replace(group=rows.group * 3 + 5))
+    np.testing.assert_array_equal(groups.values, rows.group)
+    assert groups.level == checkpoint_target(rows, split).level == "confound"
     np.testing.assert_array_equal(checkpoint_target(rows, split).values, rows.checkpoint)
     lonely = np.arange(len(split)) >= CHECKPOINTS * EPISODES - 1
-    kept = seed_target(RowIndex(*(field[lonely] for field in rows))).keep
+    kept = group_target(RowIndex(*(field[lonely] for field in rows))).keep
     assert not kept[0] and kept[1:].all()
     single = RowIndex(*(field[:: CHECKPOINTS * EPISODES] for field in rows))
-    assert "two episodes" in seed_target(single).failure
+    assert "two episodes" in group_target(single).failure
     assert "1 class left" in checkpoint_target(single, split[:: CHECKPOINTS * EPISODES]).failure
 
 

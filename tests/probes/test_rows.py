@@ -64,7 +64,7 @@ def test_codelength_is_there_where_it_is_asked_for_and_is_shorter_where_the_labe
     held, noise = row_of(table, "mood"), row_of(table, "mood", "random_encoder")
     assert held["compression"] > 2 > noise["compression"] > 0.7
     assert held["compression"] == pytest.approx(120 * np.log2(3) / held["mdl_bits"])
-    for label in ("speed", "training_seed"):
+    for label in ("speed", "split_group"):
         assert np.isnan(row_of(table, label)["mdl_bits"]) and np.isnan(row_of(table, label)["compression"])
     assert np.isnan(row_of(table_of(small_data(), labels=["mood"], probes=["linear"]), "mood")["mdl_bits"])
 

@@ -28,7 +28,7 @@ def test_the_columns_are_those_of_the_issue_and_every_row_is_there_once(whole):
         "zw_minus_this,zw_minus_low,zw_minus_high,n_groups,n_rows,note"
     ).split(",")
     assert list(whole.columns) == COLUMNS
-    labels = ["side", "progress", "mood", "hill_0", "hill_1", "speed", "training_seed", "checkpoint"]
+    labels = ["side", "progress", "mood", "hill_0", "hill_1", "speed", "split_group", "checkpoint"]
     assert list(whole["label"].unique()) == labels
     keys = whole[["label", "features", "probe"]].drop_duplicates()
     assert len(keys) == len(whole) == len(labels) * len(GIVEN) * 2
@@ -146,19 +146,19 @@ def test_a_code_of_the_checkpoint_block_memorises_where_the_label_is_constant_in
     assert row["selectivity"] == pytest.approx(1 / 3 - 1.0, abs=0.02)
 
 
-def test_the_training_seed_is_read_from_its_code_and_at_chance_from_noise():
+def test_the_group_is_read_from_its_code_and_at_chance_from_noise():
     data = planted_data()
     data = with_z_omega(data, 10 * np.eye(40, dtype=np.float32)[data["rows"].group])
     table = table_of(data, labels=["side"])
     for probe in ("linear", "mlp"):
-        row = row_of(table, "training_seed", probe=probe)
+        row = row_of(table, "split_group", probe=probe)
         assert row["value"] > 0.9 and row["chance"] == 1 / 40 and row["n_groups"] == 40 and row["n_rows"] == 240
-        assert np.isnan(row["control"]) and np.isnan(row["selectivity"]) and "split within seeds" in row["note"]
-    noise = row_of(table, "training_seed", "random_encoder")
+        assert np.isnan(row["control"]) and np.isnan(row["selectivity"]) and "split within groups" in row["note"]
+    noise = row_of(table, "split_group", "random_encoder")
     assert noise["value"] == pytest.approx(1 / 40, abs=0.05) and noise["zw_minus_low"] > 0.8
     assert noise["ci_low"] < noise["value"] < noise["ci_high"]
     # One seed of 40 is always right: it is in a draw Poisson(1) times, of which the 97.5 % quantile is 3.
-    assert row_of(table, "training_seed", "majority")["ci_high"] == pytest.approx(3 / 40)
+    assert row_of(table, "split_group", "majority")["ci_high"] == pytest.approx(3 / 40)
 
 
 def test_the_checkpoint_rows_are_those_of_a_label_that_is_the_checkpoint(whole):
@@ -171,7 +171,7 @@ def test_the_checkpoint_rows_are_those_of_a_label_that_is_the_checkpoint(whole):
 def test_the_same_for_any_number_of_jobs_and_for_any_choice_of_labels(whole):
     part = table_of(planted_data(), labels=["mood"], probes=["mlp"], jobs=2)
     chosen = whole[whole["label"].isin(part["label"]) & (whole["probe"] == "mlp")].reset_index(drop=True)
-    assert list(part["label"].unique()) == ["mood", "training_seed", "checkpoint"]
+    assert list(part["label"].unique()) == ["mood", "split_group", "checkpoint"]
     # Holm's correction alone depends on how many labels are asked about.
     part, chosen = (frame.drop(columns="p_holm") for frame in (part, chosen))
     pd.testing.assert_frame_equal(part, chosen, check_exact=True)
