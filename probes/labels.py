@@ -89,7 +89,7 @@ def group_target(rows: RowIndex) -> Target:
         keep=(counts > 1)[codes.ravel()],
         unit=codes.ravel(),
         classes=tuple(str(group) for group in groups),
-        note="episodes split within groups, since no group is in two splits; no controls: permuting groups renames them",
+        note="episodes split within groups, since none is in two splits; no controls: permuting groups renames them",
         failure=failure,
     )
 
