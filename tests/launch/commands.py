@@ -33,6 +33,18 @@ SMALL_DATA = [
     "recording.split=[6,3,3]",
 ]
 
+# What SMALL trains, likewise.
+SMALL_TRAINING = [
+    "model.joint_width=4",
+    "model.local_width=2",
+    "model.hidden=16",
+    "model.decoder_hidden=16",
+    "train.steps=40",
+    "train.batch=32",
+    "train.steps_per_dispatch=10",
+    "train.eval_every=10",
+]
+
 
 def run(stage: str, *overrides: str) -> int:
     """Exit code of `python -m launch.<stage> <overrides>`."""

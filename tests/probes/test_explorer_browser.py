@@ -1,8 +1,7 @@
 """The explorer in a real browser, from disk with the network off: brushes, filters, table, player and export.
 
 EXPLORER_SHOT=docs/explorer.png EXPLORER_PAGE=runs/x/explorer.html EXPLORER_COLOUR=goal
-python -m pytest -k shot tests/probes/test_explorer_browser.py
-makes the picture in the docs.
+python -m pytest -k shot tests/probes/test_explorer_browser.py makes the picture in the docs.
 """
 
 import csv
