@@ -28,6 +28,7 @@ HOMES = {
     "gymnasium": {"data_gen/engines"},
 }
 FILES = [file for folder in ALLOWED for file in sorted((ROOT / folder).rglob("*.py"))]
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
 
 def imported(source: str) -> set[str]:
