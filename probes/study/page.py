@@ -32,7 +32,8 @@ WORTH = """### What a label is worth to the bound
 
 `nats`: by how much log π(a | o) of a test episode rises when the policy is told the label, with a 95 % interval over
 test groups. The bound asks z_ω to hold a label only where that is more than β_ω times what the label costs, its
-`entropy`; what the policies do not do differently, given what they observe, is not in the actions at all.
+`entropy`; what the policies do not do differently, given what they observe, is not in the actions at all. `beyond` is
+the same where both policies are told the first encoder's z_ω too: what holding more of the label could still gain.
 """
 SCHEDULES = """### Cyclical, monotonic or constant β
 
