@@ -77,7 +77,8 @@ def write_study(
     parts = [HEAD.format(**spent, last=seeds - 1), OVERALL.format(**met)]
     for name, found in tables.items():
         for kind, table in found.items():
-            table.round(4).to_csv(folder / f"{name}_{kind}.csv", index=False)
+            if len(table):
+                table.round(4).to_csv(folder / f"{name}_{kind}.csv", index=False)
         parts += [f"## {name}\n", *sections(found, labels[name])]
     notes = folder / "notes.md"
     parts += [notes.read_text()] if notes.exists() else []

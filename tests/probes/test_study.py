@@ -130,7 +130,7 @@ def test_the_page_holds_every_section_and_hand_written_notes(tmp_path) -> None:
     (tmp_path / "study").mkdir()
     (tmp_path / "study" / "notes.md").write_text("## What I make of it\n")
     steps = pd.DataFrame({"step": ["python -m launch.train"], "seconds": [5400], "processor_seconds": [9000]})
-    easy = tables | {"probes": PROBES[PROBES.label == "near"]}
+    easy = tables | {"probes": PROBES[PROBES.label == "near"], "schedules": pd.DataFrame()}
     write_study(tmp_path, {"meadow": tables, "wood": easy}, {"meadow": LABELS, "wood": ["near"] * 4}, steps, seeds=5)
     page = (tmp_path / "study.md").read_text()
     for said in (
@@ -144,6 +144,7 @@ def test_the_page_holds_every_section_and_hand_written_notes(tmp_path) -> None:
     ):
         assert said in page
     assert pd.read_csv(tmp_path / "study" / "meadow_probes.csv").value[0] == 0.93
+    assert [one.name for one in (tmp_path / "study").glob("*_schedules.csv")] == ["meadow_schedules.csv"]
 
 
 def test_markdown_has_a_row_a_line_and_leaves_missing_numbers_empty() -> None:
