@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from data_gen.ingest.sources import READERS, open_source, settings_of
-from data_gen.storage.dataset import present_shards, read_dataset
+from data_gen.storage.dataset import present_shards, read_dataset, write_shard
 from data_gen.trajectory import InputError
 from tests.data_gen.ingest.memory import Memory, recording
 from tests.launch.commands import files, run
@@ -62,22 +62,33 @@ def test_an_ingest_writes_a_run_with_a_card_and_again_changes_nothing(source, ca
     assert files(mine) == before
 
 
-def test_an_interrupted_ingest_goes_on_where_it_stopped(source, monkeypatch) -> None:
+@pytest.mark.parametrize("at", ["reading", "writing"])
+def test_an_interrupted_ingest_goes_on_where_it_stopped(at: str, source, monkeypatch) -> None:
+    """By a source that is too large to be kept, in its second pass; or by a disk that fails at the third shard."""
     monkeypatch.setattr("data_gen.ingest.write.META_SHARE", 0)
     small = [*ASKED, "shard_bytes=4000"]
     assert run("ingest", *small) == 0
     whole = files(Path("runs/mine"))
     assert len(present_shards(Path("runs/mine/data"))) > 4
-    passes = []
+    passes, written = [], []
 
     class Torn(Memory):
         def recordings(self):
             passes.append(1)
             for number, one in enumerate(super().recordings()):
-                if len(passes) == 2 and number == 5:
+                if at == "reading" and len(passes) == 2 and number == 5:
                     raise OSError("the disk is gone")
                 yield one
 
+    def torn(*arguments):
+        written.append(1)
+        if at == "writing" and len(written) == 3:
+            raise OSError("the disk is full")
+        return write_shard(*arguments)
+
+    if at == "reading":
+        monkeypatch.setattr("data_gen.ingest.kept.KEPT_BYTES", 0)
+    monkeypatch.setattr("data_gen.ingest.write.write_shard", torn)
     source["reader"] = Torn([recording(k, frames=24) for k in range(12)])
     other = [*COLUMNS, "treatment.window=8", "name=other", "shard_bytes=4000"]
     assert run("ingest", *other) == 1
