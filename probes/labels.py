@@ -14,7 +14,8 @@ from probes.quantiles import Edges, blocks_of, cut, edges_in, n_coincide
 
 MIN_TRAIN_GROUPS, MIN_TEST_GROUPS = 3, 2
 WITHIN = "return_class_within_checkpoint"
-CONFOUNDS = ("split_group", "checkpoint", WITHIN)
+GROUP = "split_group"
+CONFOUNDS = (GROUP, "checkpoint", WITHIN)
 
 
 class Target(NamedTuple):
@@ -81,8 +82,8 @@ def group_target(rows: RowIndex) -> Target:
     groups, codes, counts = np.unique(rows.group, return_inverse=True, return_counts=True)
     failure = "" if len(groups) > 1 and counts.max() > 1 else "there are not two groups with two episodes each"
     return Target(
-        label="split_group",
-        name="split_group",
+        label=GROUP,
+        name=GROUP,
         level="confound",
         kind="class",
         values=codes.ravel(),

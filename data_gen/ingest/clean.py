@@ -6,7 +6,7 @@ Letters: T frames, N agents, P body parts, D axes, C columns.
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Float32, Float64, Int
+from jaxtyping import Bool, Float, Float32, Float64, Int, Shaped
 
 from data_gen.ingest.recording import Layout, Recording
 from data_gen.ingest.tally import measured
@@ -80,10 +80,17 @@ def clean(recording: Recording, layout: Layout, speed: float) -> Cleaned:
 
 def _known(values: Float32[np.ndarray, "T N ..."], there: Bool[np.ndarray, "T N"]) -> Float32[np.ndarray, "T N ..."]:
     """The values, NaN for agents that are not there and for what is infinite."""
-    if there.all() and np.isfinite(values).all():
+    nan = np.float32(np.nan)
+    return only_where(there, only_where(np.isfinite(values), values, nan), nan)
+
+
+def only_where(
+    mask: Bool[np.ndarray, "..."], values: Shaped[np.ndarray, "..."], otherwise: int | np.floating
+) -> Shaped[np.ndarray, "..."]:
+    """The values, and something else outside the mask of their first axes; themselves where that is nowhere."""
+    if mask.all():
         return values
-    known = there.reshape(*there.shape, *[1] * (values.ndim - 2)) & np.isfinite(values)
-    return np.where(known, values, np.float32(np.nan))
+    return np.where(mask.reshape(*mask.shape, *[1] * (values.ndim - mask.ndim)), values, otherwise)
 
 
 def _teleports(

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float32, Int32, Shaped
+from jaxtyping import Bool, Float32, Int32
 
-from data_gen.ingest.clean import all_known, check_recording, clean
+from data_gen.ingest.clean import all_known, check_recording, clean, only_where
 from data_gen.ingest.derive import ACTIONS, action_names, derive
 from data_gen.ingest.episodes import Episode, Outline
 from data_gen.ingest.frames import FRAMES, Bodies, bodies_of, observation_names, observe
@@ -206,10 +206,10 @@ def _known(
     seen = all_known(obs) & placed & ahead
     mask = seen & (actions >= 0 if actions.ndim == 2 else all_known(actions))
     steps = Steps(
-        obs=_where(mask, obs).astype(np.float32, copy=False),
-        actions=_where(mask, actions).astype(np.int32 if actions.ndim == 2 else np.float32, copy=False),
+        obs=only_where(mask, obs, 0).astype(np.float32, copy=False),
+        actions=only_where(mask, actions, 0).astype(np.int32 if actions.ndim == 2 else np.float32, copy=False),
         mask=mask,
-        rewards=_where(mask & np.isfinite(track.rewards), track.rewards).astype(np.float32),
+        rewards=only_where(mask & np.isfinite(track.rewards), track.rewards, 0).astype(np.float32),
     )
     there = track.present & ~mask
     reasons = {
@@ -220,11 +220,6 @@ def _known(
     said = ", ".join(f"{which.sum()} where {why}" for why, which in reasons.items() if which.any())
     lines = (f"{there.sum()} of {track.present.sum()} steps of agents that are there masked: {said}",) if said else ()
     return steps, lines
-
-
-def _where(mask: Bool[np.ndarray, "T N"], values: Shaped[np.ndarray, "T N ..."]) -> Shaped[np.ndarray, "T N ..."]:
-    """The values, 0 outside the mask."""
-    return values if mask.all() else np.where(mask.reshape(*mask.shape, *[1] * (values.ndim - 2)), values, 0)
 
 
 def _filled(track: Track, how: Treatment) -> tuple[str, ...]:

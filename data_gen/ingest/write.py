@@ -196,12 +196,15 @@ def write(
     said: dict[int, list[str]] = defaultdict(list)
     writing: list[Future[bool]] = []
 
+    def settle() -> None:
+        while writing:
+            writing.pop().result()
+
     def finish(index: int) -> None:
         rows, lines = waiting.pop(index, []), said.pop(index, [])
         if index not in there:
             shard = shard_of(rows, lines, plan)
-            while writing:
-                writing.pop().result()
+            settle()
             writing.append(pool.submit(write_shard, root, index, plan.n_shards, shard, provenance))
 
     row, done, number = 0, 0, -1
@@ -225,8 +228,7 @@ def write(
                 f"when the source was surveyed. Put the files back, and run the command again."
             )
         finish(plan.n_shards - 1)
-        for last in writing:
-            last.result()
+        settle()
 
 
 def _check_expected(number: int, recording: Recording, plan: Plan) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Int32
 
 from data_gen.trajectory import SPLITS, InputError, Labels, LabelSpec, RowIndex
-from probes.labels import columns_of
+from probes.labels import GROUP, columns_of
 from probes.quantiles import blocks_of, cut, edges_in
 
 
@@ -43,7 +43,7 @@ def make_columns(labels: Labels, rows: RowIndex, split: Int32[np.ndarray, " B"])
     number as well, under its source's name. Raises InputError where a label has not one value an episode, or classes
     are not numbered from 0.
     """
-    classes = [_numbered("split_group", rows.group), _numbered("checkpoint", rows.checkpoint)]
+    classes = [_numbered(GROUP, rows.group), _numbered("checkpoint", rows.checkpoint)]
     numbers: dict[str, Numbers] = {}
     for spec in labels.specs:
         for name, agent, values in _split_up(spec, labels, len(split)):

@@ -8,7 +8,7 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from probes.labels import CONFOUNDS, WITHIN
+from probes.labels import CONFOUNDS, GROUP, WITHIN
 from probes.table.ceiling import PROBE as END_TO_END
 
 WIDTH = 108
@@ -114,7 +114,7 @@ def _confounded(label: str, own: Row) -> list[str]:
         if told:
             return ["z_omega tells the return class within a checkpoint, so it holds more of the return than progress"]
         return ["z_omega does not tell it, so a return class may be read through the checkpoint alone"]
-    what = "group" if label == "split_group" else "checkpoint"
+    what = "group" if label == GROUP else "checkpoint"
     if told:
         return [f"z_omega tells the {what}, so a label that follows the {what} may be read through it"]
     return [f"z_omega does not tell the {what}"]

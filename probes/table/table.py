@@ -15,7 +15,7 @@ from data_gen.trajectory import SPLITS, FeatureMask, Features, Labels, RowIndex,
 from probes.audit import check_copies, check_numbers, check_split, check_targets
 from probes.features import FEATURES, Encoded, feature_sets
 from probes.jobs import call_all, silent
-from probes.labels import Target, checkpoint_target, group_target, make_targets, within_checkpoint_target
+from probes.labels import GROUP, Target, checkpoint_target, group_target, make_targets, within_checkpoint_target
 from probes.probe import Probe
 from probes.table import ceiling as supervised
 from probes.table.ceiling import Ceiling, ceiling_results
@@ -109,8 +109,8 @@ def label_efficiency(
 
 
 def make_exam(target: Target, rows: RowIndex, split: Int32[np.ndarray, " B"], config: Probe) -> Exam:
-    """The examination of a target; the group is the one that is not split by group."""
-    if target.name == "split_group":
+    """The examination of a target; only the group itself is not split by group."""
+    if target.name == GROUP:
         return within_group_exam(target, config)
     return group_exam(target, rows, split, config)
 
