@@ -12,7 +12,7 @@ from data_gen.storage.store import sha256_of
 from launch.baselines import has_flat_vae
 from launch.encoders import digests_of
 from launch.rundir import JOBS
-from launch.schema import Analysing
+from launch.schema.analysing import Analysing
 from probes.report.analysis import TITLES, Analysis
 
 FOLDER, SUMMARY = "analysis", "summary.json"

@@ -13,7 +13,7 @@ from launch.baselines import flat_vae, has_flat_vae
 from launch.data import seen_of
 from launch.progress import progress
 from launch.rundir import provenance
-from launch.schema import Analysing
+from launch.schema.analysing import Analysing
 from marl_vae.files import write_text
 from probes.changes.changes import change_tables
 from probes.changes.figure import change_figure

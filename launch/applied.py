@@ -10,7 +10,7 @@ from data_gen.storage.store import read_manifest
 from data_gen.trajectory import Dataset, InputError
 from launch.encoders import folders_of
 from launch.rundir import config_of
-from launch.schema import Embedding
+from launch.schema.embed import Embedding
 from launch.trained_on import NAMES, TrainedOn, names_of, other_settings
 from marl_vae.differences import ACTION, ALL, EPISODE, EPISODE_NAMES, OBSERVATION, Difference, columns, differences
 from probes.study.page import markdown

@@ -17,7 +17,7 @@ from launch.data import hold_out_of
 from launch.encoders import embeddings_of
 from launch.progress import progress
 from launch.rundir import data_of
-from launch.schema import Probing
+from launch.schema.probe import Probing
 from marl_vae.files import write_text
 from probes.comparison.comparison import compare, reading, wide
 from probes.comparison.figure import comparison_figure

@@ -21,7 +21,7 @@ from data_gen.trajectory import (
     take,
 )
 from launch.rundir import config_of, data_of
-from launch.schema import Training
+from launch.schema.train import Training
 from marl_vae.task import Train
 from probes.labels import check_names
 

@@ -9,7 +9,7 @@ from launch.applied import chosen_of, compared, folder_for, summary_of, trained_
 from launch.entry import enter
 from launch.progress import progress
 from launch.rundir import claim, provenance
-from launch.schema import Embedding
+from launch.schema.embed import Embedding
 from launch.trained_on import check_meaning, trained_on
 from marl_vae import load
 from marl_vae.applying import embed_new, fitted

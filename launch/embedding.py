@@ -9,7 +9,7 @@ from data_gen.storage.store import read_group, write_group
 from data_gen.trajectory import SPLITS, Dataset, Episodes, InputError, OpenDataset, TrajectoryBatch
 from launch.progress import progress
 from launch.rundir import damaged, provenance
-from launch.schema import Training
+from launch.schema.train import Training
 from marl_vae import load
 from marl_vae.checkpoint import TrainState, read_description
 from marl_vae.diagnostics.latent_free import LatentFree, fit_without_latents

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import hydra
-from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from hydra.types import RunMode
@@ -24,9 +23,8 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from data_gen.trajectory import InputError
-from launch.schema import CONF, register, typed
+from launch.schema.typed import CONF, composed, typed
 from launch.steps import StepFailed
-from marl_vae.member import TrainingDiverged
 
 GROUP_OPTION = r"Could not find '([^']+)'.*Available options in '([^']+)': (.*?)(?: Config search.*)?$"
 NO_GROUP = r"Could not override '([^']+)'. (?:No match in the defaults list|Did you mean to override)"
@@ -48,7 +46,7 @@ class JobFailed(RuntimeError):
 def enter(config: str, stage: Callable[[Any], None]) -> None:
     """Compose `conf/<config>.yaml` with the command line and run the stage on it, once or once a job of a sweep."""
     os.environ["HYDRA_FULL_ERROR"] = "1"  # hydra then raises, where it would print a traceback and exit with 1
-    register()
+
     sys.argv[1:] = [re.sub(f"^{HOME}$", r'\1"\2"', word) for word in sys.argv[1:]]
     codes = []
 
@@ -103,9 +101,6 @@ def _say(error: Exception, config: str) -> int:
     if isinstance(error, HydraException | OmegaConfBaseException):
         print(f"error: {_explain(error, config)}", file=sys.stderr)
         return 2
-    if isinstance(error, TrainingDiverged):
-        print(f"error: {error}", file=sys.stderr)
-        return DIVERGED
     if isinstance(error, StepFailed):
         print(f"error: {error}", file=sys.stderr)
         return error.code
@@ -119,6 +114,11 @@ def _say(error: Exception, config: str) -> int:
     if "Unexpected type for root: NoneType" in str(error):
         print("error: a key is set below a part that is off. Turn the part on, as probe=full does.", file=sys.stderr)
         return 2
+    from marl_vae.member import TrainingDiverged  # takes a second to import
+
+    if isinstance(error, TrainingDiverged):
+        print(f"error: {error}", file=sys.stderr)
+        return DIVERGED
     traceback.print_exception(error)
     return 1
 
@@ -167,12 +167,10 @@ def _known_keys(config: str) -> list[str]:
     """All keys of the config, with the groups that the command line chose where they compose."""
     chosen = [word for word in sys.argv[1:] if word.split("=")[0].split("@")[0] in _groups()]
     for overrides in (chosen, []):
-        GlobalHydra.instance().clear()
-        with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-            try:
-                return _paths(OmegaConf.to_container(hydra.compose(config, overrides=overrides)))
-            except HydraException:
-                continue
+        try:
+            return _paths(OmegaConf.to_container(composed(config, overrides)))
+        except HydraException:
+            continue
     return []
 
 

@@ -15,7 +15,7 @@ from launch.probed import read_probes
 from launch.progress import progress
 from launch.report import check_files, report
 from launch.rundir import claim, config_of, data_of
-from launch.schema import Exploring
+from launch.schema.explore import Exploring
 from marl_vae.files import write_text
 from probes.explorer.explorer import explorer_of
 from probes.explorer.page import explorer_page

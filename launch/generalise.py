@@ -14,7 +14,7 @@ from launch.judges import Judges
 from launch.log import logging_to
 from launch.progress import progress
 from launch.rundir import claim, config_of, data_of
-from launch.schema import Generalising
+from launch.schema.generalise import Generalising
 from marl_vae.files import write_text
 from probes.labels import check_names, names_of
 from probes.table.generalisation import format_generalisation, generalisation_table

@@ -14,7 +14,7 @@ from launch.entry import enter, run_folder
 from launch.log import logging_to
 from launch.progress import progress
 from launch.rundir import claim, provenance
-from launch.schema import Generate
+from launch.schema.generate import Generate
 
 
 def missing(cfg: Generate, root: Path) -> list[int]:

@@ -21,7 +21,7 @@ from launch.entry import enter, run_folder
 from launch.log import logging_to
 from launch.progress import progress
 from launch.rundir import claim, provenance
-from launch.schema import Ingest
+from launch.schema.ingest import Ingest
 
 
 def sections(cfg: Ingest) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from launch.probed import read_probes
 from launch.progress import progress
 from launch.rollouts import rollouts_of
 from launch.rundir import claim, config_of, data_of
-from launch.schema import Intervening
+from launch.schema.intervene import Intervening
 from marl_vae import load
 from marl_vae.files import write_text
 from probes.interventions.figure import intervention_figure

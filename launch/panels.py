@@ -5,7 +5,7 @@ from typing import Any
 import wandb_workspaces.reports.v2 as wr
 import wandb_workspaces.workspaces as ws
 
-from launch.schema import Dashboard
+from launch.schema.workspace import Dashboard
 
 VERDICT = ["usage/verdict", "usage/decided_by", "chosen/step", "chosen/val_bound", "usage/iwae_100"]
 ANALYSIS = "Clusters, coupling, changes"

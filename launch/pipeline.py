@@ -11,7 +11,7 @@ from launch.entry import enter, run_folder
 from launch.log import logging_to
 from launch.probed import done, read_probes
 from launch.rundir import claim
-from launch.schema import Pipeline
+from launch.schema.pipeline import Pipeline
 from probes.audit import check_labels
 
 

@@ -15,7 +15,7 @@ from launch.probed import NOTE, TABLE, keep_table
 from launch.progress import progress
 from launch.report import report
 from launch.rundir import claim, data_of
-from launch.schema import Probing
+from launch.schema.probe import Probing
 from probes.audit import check_labels
 from probes.probe import Probe
 from probes.table.findings import format_table

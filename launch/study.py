@@ -6,7 +6,7 @@ from pathlib import Path
 
 from launch.entry import enter
 from launch.rundir import claim
-from launch.schema import Study
+from launch.schema.study import Study
 from launch.steps import Steps, run_command
 from launch.study_check import check_study
 from launch.study_part import Part

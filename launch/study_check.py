@@ -3,27 +3,26 @@
 from pathlib import Path
 from typing import Any
 
-import hydra
-from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException
 
 from data_gen.trajectory import InputError, check_hold_out
 from launch.data import check_domain_labels
-from launch.schema import CONF, Study, typed
+from launch.schema.study import Study
+from launch.schema.typed import composed, typed
 from launch.study_part import last_of_each
 
 
 def check_study(cfg: Study) -> None:
     """Raise InputError where a step does not compose, a label or checkpoint does not exist, or docs cannot be made."""
     for name, own in cfg.domains.items():
-        made = composed(name, "generate", [f"name={name}", *own.data])
+        made = _composed(name, "generate", [f"name={name}", *own.data])
         if own.other:
-            composed(name, "generate", [f"name={name}", *own.other])
+            _composed(name, "generate", [f"name={name}", *own.other])
         trainings = [[], *(cfg.search[arm] for arm in own.arms or cfg.search)]
         trainings += [cfg.schedules[schedule] for schedule in own.schedules]
         for overrides in trainings:
-            composed(name, "train", [f"name={name}", *last_of_each(own.train, own.quick, overrides)])
-        composed(name, "intervene", [f"run={name}", *own.intervene])
+            _composed(name, "train", [f"name={name}", *last_of_each(own.train, own.quick, overrides)])
+        _composed(name, "intervene", [f"run={name}", *own.intervene])
         check_domain_labels(own.labels, made.domain, f"domains.{name}.labels", "the domain")
         check_hold_out(own.hold_out, list(range(made.recording.checkpoints)))
     try:
@@ -32,12 +31,10 @@ def check_study(cfg: Study) -> None:
         raise InputError(f"docs={cfg.docs} cannot hold the study ({error}). Choose another folder.") from None
 
 
-def composed(name: str, entry: str, overrides: list[str]) -> Any:
+def _composed(name: str, entry: str, overrides: list[str]) -> Any:
     """The config of a step."""
-    GlobalHydra.instance().clear()
-    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
-        try:
-            return typed(hydra.compose(entry, overrides=overrides))
-        except HydraException as error:
-            said = " ".join(str(error).split())
-            raise InputError(f"domains.{name}: launch.{entry} {' '.join(overrides)} does not compose: {said}") from None
+    try:
+        return typed(composed(entry, overrides))
+    except HydraException as error:
+        said = " ".join(str(error).split())
+        raise InputError(f"domains.{name}: launch.{entry} {' '.join(overrides)} does not compose: {said}") from None

@@ -12,7 +12,7 @@ from launch.data import inputs_of
 from launch.embedding import read_usage
 from launch.encoders import encoded_of, folders_of
 from launch.entry import DIVERGED
-from launch.schema import Study, StudyDomain
+from launch.schema.study import Study, StudyDomain
 from launch.steps import StepFailed, Steps
 from launch.tables import read_table
 from launch.worth import worth_table

@@ -9,7 +9,7 @@ from launch.entry import enter, run_folder
 from launch.log import NoLogger, logging_to
 from launch.progress import progress
 from launch.rundir import claim
-from launch.schema import Training
+from launch.schema.train import Training
 from marl_vae.metrics import describe
 from marl_vae.model import dims_of
 from marl_vae.task import Task

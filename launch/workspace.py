@@ -4,7 +4,7 @@ import wandb
 
 from data_gen.trajectory import InputError
 from launch.entry import enter
-from launch.schema import Dashboard
+from launch.schema.workspace import Dashboard
 
 
 def main(cfg: Dashboard) -> None:

@@ -17,7 +17,7 @@ from data_gen.ingest.sources import Archive
 from data_gen.storage.dataset import read_dataset
 from data_gen.trajectory import Dataset, InputError
 from launch.ingest import main
-from launch.schema import Ingest
+from launch.schema.ingest import Ingest
 from tests.data_gen.ingest import test_archive, test_table_dirt
 from tests.data_gen.ingest.tracking_damage import DAMAGED, NAMES, keypoints, sequence, whole
 from tests.data_gen.ingest.tracking_files import idtracker_text, planted, write_deeplabcut, write_sleap

@@ -7,15 +7,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hydra import compose, initialize_config_dir
-from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 
 from data_gen.ingest.sources import READERS
 from data_gen.storage.dataset import read_dataset
 from data_gen.storage.store import read_group
 from data_gen.trajectory import SPLITS, ActionSpec
-from launch.schema import CONF, register, typed
+from launch.schema.typed import composed, typed
 from tests.data_gen.ingest.memory import STYLES, recording
 from tests.launch.commands import files, run
 
@@ -87,17 +85,14 @@ def talk(tmp_path: Path, monkeypatch) -> Path:
 
 
 def test_every_command_and_option_is_one() -> None:
-    GlobalHydra.instance().clear()
-    register()
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        for title in (TABLE, ENVIRONMENT, LATER, COOKS):
-            for stage, *overrides in commands(title):
-                typed(compose(stage, overrides))
-        known = [compose("ingest"), compose("ingest", ["source=mabe"]), compose("pipeline")]
-        named = re.findall(r"[`' ]((?:columns|treatment|reading|model|train)\.[a-z_]+)=", DOC.read_text())
-        assert len(set(named)) > 15
-        lost = [name for name in named if all(OmegaConf.select(one, name, default=NOTHING) is NOTHING for one in known)]
-        assert lost == []
+    for title in (TABLE, ENVIRONMENT, LATER, COOKS):
+        for stage, *overrides in commands(title):
+            typed(composed(stage, overrides))
+    known = [composed("ingest", []), composed("ingest", ["source=mabe"]), composed("pipeline", [])]
+    named = re.findall(r"[`' ]((?:columns|treatment|reading|model|train)\.[a-z_]+)=", DOC.read_text())
+    assert len(set(named)) > 15
+    lost = [name for name in named if all(OmegaConf.select(one, name, default=NOTHING) is NOTHING for one in known)]
+    assert lost == []
     assert set(re.findall(r"`(\w+)`", DOC.read_text().split("| `source=` | |")[1].split("##")[0])) >= set(READERS)
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import launch.study
-from launch.schema import Study, StudyDomain
+from launch.schema.study import Study, StudyDomain
 from launch.steps import StepFailed, Steps
 from launch.study_part import Part
 from marl_vae.member import TrainingDiverged

@@ -15,7 +15,7 @@ from data_gen.storage.dataset import digest, read_dataset
 from data_gen.trajectory import take
 from launch.log import Logging, logging_to
 from launch.rundir import config_of
-from launch.schema import Dashboard
+from launch.schema.workspace import Dashboard
 from launch.summary import summary_of
 from tests.launch.commands import SMALL_DATA, run
 from tests.launch.offline_file import sessions_of

@@ -8,13 +8,12 @@ import pandas as pd
 import pytest
 import wandb
 import yaml
-from hydra import compose, initialize_config_dir
-from hydra.core.global_hydra import GlobalHydra
 from wandb.sdk.launch.sweeps.utils import create_sweep_command, create_sweep_command_args
 
 from data_gen.trajectory import InputError
 from launch.log import Logging, logging_to
-from launch.schema import CONF, Dashboard, register, typed
+from launch.schema.typed import composed, typed
+from launch.schema.workspace import Dashboard
 from launch.summary import CLUSTERS, COUPLING, of_changes, of_clusters, of_coupling
 from probes.levels import JOINT, local_level
 from tests.launch.commands import run
@@ -148,9 +147,6 @@ def test_a_sweeps_command_is_one_that_hydra_takes(monkeypatch) -> None:
         for part in (macros[word[2:-1]] if word.startswith("${") and word.endswith("}") else [word])
     ]
     assert words[:4] == ["/usr/bin/env", "python", "-m", "launch.train"]
-    register()
-    GlobalHydra.instance().clear()
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        cfg = typed(compose("train", words[4:]))
+    cfg = typed(composed("train", words[4:]))
     assert cfg.name == "sweep/abc123" and cfg.logger.mode == "online" and cfg.model.joint_width == 16
     assert cfg.train.seed == 2 and cfg.schedule.joint.cycles == 4 and cfg.schedule.joint.maximum == 1.0
