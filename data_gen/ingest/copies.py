@@ -40,13 +40,13 @@ def digest_of(recording: Recording, lengths: list[int]) -> list[bytes]:
     present = recording.present
     found: list[list[bytes]] = [[] for _ in lengths]
     for agent, own in enumerate(_bits(recording)):
-        so_far, done = hashlib.blake2b(digest_size=16), 0
+        so_far, done = hashlib.sha256(), 0
         for place, length in enumerate(lengths):
             so_far.update(own[done:length].data)
             done = length
             if present[:length, agent].any():
                 found[place].append(so_far.digest())
-    return [hashlib.blake2b(b"".join(sorted(one)), digest_size=16).digest() for one in found]
+    return [hashlib.sha256(b"".join(sorted(one))).digest() for one in found]
 
 
 def note(found: Found, recording: Recording) -> None:

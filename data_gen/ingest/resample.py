@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Float64, Int, Shaped
 
-from data_gen.ingest.clean import Cleaned
+from data_gen.ingest.clean import Cleaned, only_where
 from data_gen.ingest.recording import Layout, Recording
 from data_gen.trajectory import InputError
 
@@ -114,13 +114,12 @@ def resample(cleaned: Cleaned, layout: Layout, grid: Grid) -> Track:
     """
     recording, jumps = cleaned.recording, cleaned.jumps
     near = grid._replace(reach=NEXT * grid.interval + SAME)
-    now = _last_frame(grid)
-    held = (grid.at[now] == np.arange(grid.n)) | (np.append(np.diff(grid.at), np.inf)[now] <= near.reach)
+    now, held = _last_frame(grid, near.reach)
     n_frames, n_agents, *parts = recording.position.shape
     places = recording.position.reshape(n_frames, n_agents, int(np.prod(parts)))
     (places, moved), (features, drawn) = (_interpolated(one, jumps, grid) for one in (places, recording.features))
-    rewards = np.where(np.isfinite(recording.rewards), recording.rewards, np.nan)
-    rewards = np.where(recording.present, rewards, 0).astype(np.float64)
+    rewards = only_where(np.isfinite(recording.rewards), recording.rewards, np.float32(np.nan))
+    rewards = only_where(recording.present, rewards, 0).astype(np.float64)
     team = rewards.sum(1) / np.maximum(recording.present.sum(1), 1)
     return Track(
         present=recording.present[now] & held[:, None],
@@ -139,8 +138,12 @@ def resample(cleaned: Cleaned, layout: Layout, grid: Grid) -> Track:
     )
 
 
-def _last_frame(grid: Grid) -> Int[np.ndarray, " T"]:
-    return np.searchsorted(grid.at, np.arange(grid.n), side="right") - 1
+def _last_frame(grid: Grid, reach: float) -> tuple[Int[np.ndarray, " T"] | slice, Bool[np.ndarray, " T"]]:
+    """The last frame up to each step, and whether what it says holds there: on it, or until the next within reach."""
+    if grid.is_frames:
+        return slice(None), np.ones(grid.n, bool)
+    now = np.searchsorted(grid.at, np.arange(grid.n), side="right") - 1
+    return now, (grid.at[now] == np.arange(grid.n)) | (np.append(np.diff(grid.at), np.inf)[now] <= reach)
 
 
 def _interpolated(
@@ -195,21 +198,23 @@ def _actions(
     jumps: Int[np.ndarray, "S N"],
     layout: Layout,
     near: Grid,
-    now: Int[np.ndarray, " T"],
+    now: Int[np.ndarray, " T"] | slice,
     held: Bool[np.ndarray, " T"],
 ) -> Shaped[np.ndarray, "T N ..."]:
     there = recording.present
     if layout.action.kind == "discrete":
-        return _held(np.where(there, recording.actions, -1), now, held, "class")
-    return _interpolated(np.where(there[..., None], recording.actions, np.float32(np.nan)), jumps, near)[0]
+        return _held(only_where(there, recording.actions, -1), now, held, "class")
+    return _interpolated(only_where(there, recording.actions, np.float32(np.nan)), jumps, near)[0]
 
 
 def _held(
-    values: Shaped[np.ndarray, "S ..."], now: Int[np.ndarray, " T"], held: Bool[np.ndarray, " T"], kind: str
+    values: Shaped[np.ndarray, "S ..."],
+    now: Int[np.ndarray, " T"] | slice,
+    held: Bool[np.ndarray, " T"],
+    kind: str,
 ) -> Shaped[np.ndarray, "T ..."]:
     """The value of the last frame, which is not known where the next frame is missing."""
-    lost = ~held.reshape(-1, *[1] * (values.ndim - 1))
-    return np.where(lost, -1 if kind == "class" else np.nan, values[now])
+    return only_where(held, values[now], -1 if kind == "class" else np.float32(np.nan))
 
 
 def _summed(values: Float64[np.ndarray, "S ..."], grid: Grid) -> Float64[np.ndarray, "T ..."]:

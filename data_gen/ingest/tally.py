@@ -57,10 +57,11 @@ def add(
     seen = np.isfinite(columns) & present
     if not seen.all():
         tally.missing[slots] += there[:, None] - seen.sum(1).T
-        columns = np.where(seen, columns, np.nan)
-    known = columns.reshape(len(columns), present.size)
-    low, high = (reduce(known, axis=1, initial=np.nan) for reduce in (np.fmin.reduce, np.fmax.reduce))
-    total = tally.total + np.nansum(known, axis=1, dtype=np.float64)
+    least, most, zero = (columns if seen.all() else np.where(seen, columns, other) for other in (np.inf, -np.inf, 0))
+    some = seen.any((1, 2))
+    low = np.where(some, least.min((1, 2), initial=np.inf), np.nan)
+    high = np.where(some, most.max((1, 2), initial=-np.inf), np.nan)
+    total = tally.total + zero.sum((1, 2), dtype=np.float64)
     return tally._replace(low=np.fmin(tally.low, low), high=np.fmax(tally.high, high), total=total)
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 from jaxtyping import Int, Int64, Shaped
 
+from data_gen.ingest.readers.ahead import ahead
 from data_gen.ingest.readers.chunks import FILE_ROWS, Source, place, read_chunks
 from data_gen.ingest.readers.columns import Columns
 from data_gen.ingest.readers.values import Names, check_pure, encode, in_order, numbers
@@ -112,7 +113,7 @@ def survey(source: Source, columns: Columns, types: Mapping[str, pa.DataType], c
         by_agent={name: Constants({}, []) for name in columns.labels},
         order=Neighbours({}, set(), []),
     )
-    for first, chunk in read_chunks(source, {name: types[name] for name in wanted}):
+    for first, chunk in ahead(read_chunks(source, {name: types[name] for name in wanted})):
         _take(source, columns, found, first, chunk)
     return _result(source, columns, found, classes)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float32, Shaped
 
+from data_gen.ingest.readers.ahead import ahead
 from data_gen.ingest.readers.buckets import in_turn, set_aside
 from data_gen.ingest.readers.chunks import FILE_ROWS, check_there, is_time_stamp, open_source
 from data_gen.ingest.readers.columns import Columns, asked, position_names
@@ -51,7 +52,7 @@ class TableReader:
 
     def _episodes(self) -> Iterator[Shaped[np.ndarray, " _"]]:
         found = self._survey
-        chunks = read_rows(self._source, self._columns, self._types, found, self._fields)
+        chunks = ahead(read_rows(self._source, self._columns, self._types, found, self._fields))
         return in_turn(chunks) if found.together else set_aside(chunks, found.sizes, self._fields.dtype(), self._folder)
 
     def _sorted(self, rows: Shaped[np.ndarray, " _"]) -> tuple[Shaped[np.ndarray, " R"], tuple[str, ...]]:
