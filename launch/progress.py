@@ -24,8 +24,8 @@ class Tell:
             self._bar.update(self._task, completed=share, words=words)
             return
         now = time.monotonic()
-        if self._first is None:
-            self._first = (now, share)  # what came before holds compilation, and says nothing about the rest
+        if self._first is None or share == 0:
+            self._first = (now, share)  # what came before is compilation, or no part of the work that is shared out
         if now - self._last < SECONDS_A_LINE:
             return
         self._last = now
