@@ -1,6 +1,6 @@
 """The first pass over a table: its episodes, agents and classes, and what its labels belong to.
 
-R rows of a chunk, E episodes.
+R rows of a chunk, U unique keys, E episodes.
 """
 
 from collections.abc import Mapping
@@ -37,6 +37,22 @@ class Survey(NamedTuple):
     scopes: Mapping[str, str]
 
 
+class Keyed(NamedTuple):
+    """The keys of rows: which of the `unique` ones each row has, and the first row of each."""
+
+    index: Int[np.ndarray, " R"]
+    unique: Int[np.ndarray, " U"]
+    at: Int64[np.ndarray, " U"]
+
+
+def keyed(keys: Int[np.ndarray, " R"]) -> Keyed:
+    """The keys of a chunk's rows."""
+    index, unique = pd.factorize(keys)
+    at = np.empty(len(unique), np.int64)
+    at[index[::-1]] = np.arange(len(keys))[::-1]  # backwards, so that the first row is what stays
+    return Keyed(index, np.asarray(unique), at)
+
+
 class Constants(NamedTuple):
     """The value that each key had first and its row, and two rows, once there are such, that differ."""
 
@@ -44,20 +60,15 @@ class Constants(NamedTuple):
     broken: list[tuple[int, int]]
 
 
-def add(constants: Constants, keys: Int[np.ndarray, " R"], values: Int[np.ndarray, " R"], first: int) -> None:
-    """Compare with what the keys had before. Nothing more is looked at once two rows differed."""
-    if constants.broken:
-        return
-    index, unique = pd.factorize(keys)
-    at = np.empty(len(unique), np.int64)
-    at[index[::-1]] = np.arange(len(keys))[::-1]
+def add(constants: Constants, keys: Keyed, values: Int[np.ndarray, " R"], first: int) -> None:
+    """Compare with what the keys had before."""
     had = [
         constants.values.setdefault(key, (value, first + row))
-        for key, value, row in zip(unique.tolist(), values[at].tolist(), at.tolist(), strict=True)
+        for key, value, row in zip(keys.unique.tolist(), values[keys.at].tolist(), keys.at.tolist(), strict=True)
     ]
-    wrong = np.flatnonzero(np.array([value for value, _ in had])[index] != values)
+    wrong = np.flatnonzero(np.array([value for value, _ in had])[keys.index] != values)
     if len(wrong):
-        constants.broken.append((had[index[wrong[0]]][1], first + int(wrong[0])))
+        constants.broken.append((had[keys.index[wrong[0]]][1], first + int(wrong[0])))
         constants.values.clear()
 
 
@@ -134,7 +145,7 @@ def _take(source: Source, columns: Columns, found: _Pass, first: int, chunk: pa.
     found.sizes.append(np.bincount(episode))
     found.runs.append(int((np.diff(episode, prepend=found.order.last.get("episode", [-1])) != 0).sum()))
     if columns.group:
-        add(found.groups, episode, coded[columns.group], first)
+        add(found.groups, keyed(episode), coded[columns.group], first)
         if found.groups.broken:
             raise InputError(
                 f"{source.path}: column {columns.group!r} differs within an episode, at "
@@ -145,9 +156,12 @@ def _take(source: Source, columns: Columns, found: _Pass, first: int, chunk: pa.
         name: coded[name] if name in coded else _bits(numbers(source, name, chunk.column(name), first))
         for name in columns.labels
     }
-    for name, values in labels.items():
-        add(found.by_episode[name], episode, values, first)
-        add(found.by_agent[name], pair, values, first)
+    for keys, constants in ((episode, found.by_episode), (pair, found.by_agent)):
+        still = [name for name in labels if not constants[name].broken]  # once two rows differed, no more is asked
+        if still:
+            of = keyed(keys)
+            for name in still:
+                add(constants[name], of, labels[name], first)
     time = numbers(source, columns.time, chunk.column(columns.time), first)
     compare(found.order, {**labels, "episode": episode, "time": time})
 
