@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float32, Float64, Int32, Shaped
 from data_gen.trajectory import ActionSpec, FeatureMask
 
 SCOPES = ("recording", "agent", "frame", "frame and agent")
+FAR = 2.0**16  # from there on single precision, in which all is stored, has steps of 1/128 or more
 
 
 class LabelColumn(NamedTuple):

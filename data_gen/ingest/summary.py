@@ -83,6 +83,7 @@ def _columns(names: tuple[str, ...], tally: Tally, found: Survey) -> list[dict[s
             "low": _number(tally.low[column]),
             "mean": _number(means[column]),
             "high": _number(tally.high[column]),
+            "step": _number(np.spacing(np.float32(np.fmax(abs(tally.low[column]), abs(tally.high[column]))))),
             "missing": _share(tally.missing[:, column].sum(), sum(there)),
             "missing_by_slot": [_share(*pair) for pair in zip(tally.missing[:, column].tolist(), there, strict=True)],
         }

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import numpy as np
+
+from data_gen.ingest.recording import FAR
 from data_gen.ingest.summary import MOST_SLOTS
 from data_gen.trajectory import SPLITS
 
@@ -29,6 +32,7 @@ def facts_of(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("roles", ", ".join(agents["roles"]) or "none: agents are exchangeable"),
         ("rate", _rate(summary["rate"])),
         *([("origin", f"places are measured from {origin_in_words(summary['origin'])}")] if summary["origin"] else []),
+        *([("coarse", said)] if (said := _coarse(summary["columns"])) else []),
         ("irregular", _counted(summary["rate"]["irregular"], "recording(s) with irregular time stamps")),
         ("actions", _actions(summary["actions"])),
         ("rewards", f"{summary['rewards']['agent_steps_not_zero']:,} agent steps have one that is not zero"),
@@ -69,6 +73,19 @@ def aligned(rows: list[list[str]]) -> list[str]:
         "  ".join(cell.ljust(width) if not place else cell.rjust(width) for place, (cell, width) in enumerate(pairs))
         for pairs in ([*zip(row, widths, strict=True)] for row in rows)
     ]
+
+
+def _coarse(columns: list[dict[str, Any]]) -> str:
+    """The column that lies farthest from 0, where single precision cannot tell near values apart any more."""
+    far = [one for one in columns if one["step"] is not None and one["step"] >= np.spacing(np.float32(FAR))]
+    if not far:
+        return ""
+    one = max(far, key=lambda one: one["step"])
+    more = f", and {len(far) - 1} more column(s)" if len(far) > 1 else ""
+    return (
+        f"{one['name']} reaches {_number(max(one['low'], one['high'], key=abs))}{more}, and is kept in steps of "
+        f"{_number(one['step'])}; take a constant from it before where smaller changes mean something"
+    )
 
 
 def _treated(treated: dict[str, Any]) -> list[tuple[str, str]]:

@@ -9,8 +9,8 @@ from jaxtyping import Float64
 from data_gen.ingest.readers.chunks import Source, read_chunks
 from data_gen.ingest.readers.columns import Columns, position_names
 from data_gen.ingest.readers.values import numbers
+from data_gen.ingest.recording import FAR
 
-FAR = 2.0**16  # from there on single precision steps by 1/128 or more
 GRID = 10_000.0
 
 

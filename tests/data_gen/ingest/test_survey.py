@@ -107,6 +107,16 @@ def test_the_summary_is_json_and_its_text_says_the_same(found) -> None:
     assert max(map(len, text.splitlines())) < 160
 
 
+def test_a_column_too_far_from_zero_for_single_precision_is_said(found) -> None:
+    one = recording(0)
+    one.features[..., 0] = 4_600_000 + one.features[..., 0]
+    summary = summary_json(survey(Memory([one]), windows()), outline())
+    assert {column["name"]: column["step"] for column in summary["columns"]}["heat"] == 0.5  # 2^22 < 4.6e6 < 2^23
+    (said,) = [line for line in summary_text(summary).splitlines() if line.startswith("coarse")]
+    assert "heat reaches 4,600,002, and is kept in steps of 0.5" in said
+    assert "coarse" not in summary_text(summary_json(found, outline()))
+
+
 def test_discrete_actions_are_counted_by_choice() -> None:
     layout = LAYOUT._replace(action=ActionSpec("discrete", 3), action_names=("stay", "go", "turn"))
     actions = np.array([[0, 1], [2, 2], [1, -1]] * 2, np.int32)
