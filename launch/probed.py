@@ -65,6 +65,16 @@ def read_probes(run: Path) -> tuple[pd.DataFrame, Probe]:
     return table, probe
 
 
+def probed_files(run: Path) -> tuple[list[Path], str]:
+    """Tables, figures and pages in a run's folder; none, and why, where its probe table is not one to believe."""
+    try:
+        if (run / TABLE).exists():
+            read_probes(run)
+    except InputError as error:
+        return [], str(error)
+    return [file for kind in ("*.csv", "*.png", "figures/*.png", "*.html") for file in run.glob(kind)], ""
+
+
 def note_of(run: Path) -> dict[str, Any]:
     """What probe.yaml says; InputError where it is missing or damaged."""
     again = f"Run launch.probe run={run} again."

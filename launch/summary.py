@@ -10,6 +10,7 @@ from data_gen.storage.dataset import digest
 from data_gen.storage.store import read_manifest
 from launch.analysed import analysis_files
 from launch.encoders import embedded_folders
+from launch.probed import probed_files
 from launch.rundir import data_of
 from launch.tables import parsed
 
@@ -25,11 +26,10 @@ def summary_of(run: Path) -> dict[str, Any]:
     found = {"data/digest": digest(data_of(run))}
     for place in embedded_folders(run):
         found |= {f"{prefix_of(run, place)}{name}": value for name, value in of_encoder(place).items()}
-    tables = {name: run / f"{name}.csv" for name in OF_TABLES}
-    tables |= {file.stem: file for file in analysis_files(run) if file.stem in OF_ANALYSIS}
-    for name, file in tables.items():
-        if file.exists():
-            found |= (OF_TABLES | OF_ANALYSIS)[name](parsed(file, "The command that wrote it writes it again."))
+    tables = {file.stem: file for file in (*probed_files(run)[0], *analysis_files(run)) if file.suffix == ".csv"}
+    for name, figures in (OF_TABLES | OF_ANALYSIS).items():
+        if name in tables:
+            found |= figures(parsed(tables[name], "The command that wrote it writes it again."))
     return {name: value for name, value in found.items() if isinstance(value, list) or pd.notna(value)}
 
 

@@ -16,6 +16,7 @@ from launch.artifacts import data_artifact, embeddings_artifact, model_artifact
 from launch.encoders import embedded_folders
 from launch.log import Logging, NoLogger
 from launch.logged import logged_of
+from launch.probed import probed_files
 from launch.rundir import config_of, data_of
 from launch.summary import prefix_of, summary_of
 from launch.tables import parsed
@@ -104,16 +105,14 @@ class WandbRun(NoLogger):
 
     def _files(self) -> dict[str, tuple[Path, Callable[[str], Any]]]:
         """Tables, figures and pages of the folder by their names in the log, and how each is shown."""
-        run, analysed = self._folder, analysis_files(self._folder)
-        return {
-            **{file.stem: (file, _table) for file in run.glob("*.csv")},
-            **{
-                f"figures/{file.stem}": (file, wandb.Image) for file in (*run.glob("*.png"), *run.glob("figures/*.png"))
-            },
-            **{file.stem: (file, _page) for file in run.glob("*.html")},
-            **{f"analysis/{file.stem}": (file, _table) for file in analysed if file.suffix == ".csv"},
-            **{f"figures/{file.stem}": (file, wandb.Image) for file in analysed if file.suffix == ".png"},
-        }
+        (own, why_not), analysed = probed_files(self._folder), analysis_files(self._folder)
+        if why_not:
+            print(f"W&B gets no table, figure or page of the probing: {why_not}", file=sys.stderr)
+        shown = {".csv": _table, ".png": wandb.Image, ".html": _page}
+        names = {".csv": "", ".png": "figures/", ".html": ""}
+        files = {names[file.suffix] + file.stem: file for file in own}
+        files |= {(names[file.suffix] or "analysis/") + file.stem: file for file in analysed}
+        return {name: (file, shown[file.suffix]) for name, file in files.items()}
 
     def _log_new(self, found: dict[str, tuple[Path, Callable[[str], Any]]]) -> None:
         """Log the files that changed since they were logged, in one row of the history."""

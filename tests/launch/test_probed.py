@@ -10,7 +10,8 @@ import yaml
 
 from data_gen.storage.store import write_group
 from data_gen.trajectory import InputError
-from launch.probed import done, keep_table, read_probes
+from launch import summary
+from launch.probed import done, keep_table, probed_files, read_probes
 from launch.tables import parsed, read_table
 from probes.probe import Probe
 from probes.table.rows import COLUMNS
@@ -48,6 +49,21 @@ def test_probing_is_done_until_a_setting_the_embeddings_or_the_table_change(run:
     (run / "probes.csv").write_bytes(table)
     (run / "report.html").unlink()
     assert not done(CFG, run)
+
+
+def test_a_dashboard_gets_nothing_of_a_probing_that_no_longer_holds(run: Path, monkeypatch) -> None:
+    monkeypatch.setattr(summary, "digest", lambda _: "of data")
+    monkeypatch.setattr(summary, "embedded_folders", lambda _: [])
+    table, probed = (run / "probes.csv").read_text(), lambda: sorted(file.name for file in probed_files(run)[0])
+    assert probed() == ["probes.csv", "report.html"] and probed_files(run)[1] == ""
+    embed(run, 2.0)
+    assert probed() == [] and "embeddings that are no longer there" in probed_files(run)[1]
+    assert summary.summary_of(run) == {"data/digest": "of data"}
+    embed(run, 1.0)
+    (run / "probes.csv").write_text(table[:-20])
+    assert probed() == [] and "cut or altered" in probed_files(run)[1]
+    (run / "probes.csv").unlink()
+    assert probed() == ["report.html"]
 
 
 def test_a_table_is_read_back_with_its_settings(run: Path) -> None:

@@ -14,6 +14,7 @@ import marl_vae
 from data_gen.storage.dataset import digest, read_dataset
 from data_gen.trajectory import take
 from launch.log import Logging, logging_to
+from launch.probed import keep_table, read_probes
 from launch.rundir import config_of
 from launch.schema.workspace import Dashboard
 from launch.summary import summary_of
@@ -184,8 +185,8 @@ def test_a_repeated_job_logs_what_changed_and_nothing_else_and_nothing_outside(
     (shown,) = sessions_of(again)[-1].history
     assert set(plain(shown)) == {"step", "few"} and shown["_step"] == was["rows"]
     (again / "few.csv").unlink()
-    probes = pd.read_csv(again / "probes.csv").query("label == 'split_group'")
-    probes.to_csv(again / "probes.csv", index=False)
+    table, settings = read_probes(again)
+    keep_table(settings, again, table.query("label == 'split_group'"))
     with logging_to(Logging(kind="wandb"), again, "swept"):
         pass
     last = sessions_of(again)[-1]
