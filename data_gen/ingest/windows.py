@@ -38,7 +38,7 @@ def label_of(
     """
     dtype, unknown = (np.int32, -1) if label.kind == "class" else (np.float32, np.nan)
     if label.scope in ("recording", "agent"):
-        value = np.asarray(recording.labels[label.name], dtype)
+        value = np.array(recording.labels[label.name], dtype)  # a copy: a view would keep all rows in memory
     else:
         counted = mask if label.scope == "frame and agent" else np.ones(len(mask), bool)
         value = summary(track.labels[label.name][here], counted, label)

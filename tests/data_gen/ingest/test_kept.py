@@ -2,11 +2,16 @@
 
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from data_gen.ingest.kept import Kept
+from data_gen.ingest.readers.columns import Columns
+from data_gen.ingest.readers.table import TableReader
 from data_gen.ingest.summary import summary_json
 from data_gen.ingest.survey import survey
+from data_gen.ingest.treatment import Treatment, episodes_of
 from data_gen.ingest.write import Storing, plan, write
 from tests.data_gen.ingest.memory import Memory, outline, recording, windows
 
@@ -45,6 +50,31 @@ def test_bytes_are_counted_with_labels_and_kept_up_to_the_limit(monkeypatch) -> 
         kept = Kept(reader, windows(8))
         survey(reader, kept.treat)
         assert (kept.again(3)[0] is not reader) == whole
+
+
+def test_no_more_is_in_memory_than_is_counted(tmp_path: Path) -> None:
+    game, frame, who = (axis.ravel() for axis in np.meshgrid(range(3), range(20), range(2), indexing="ij"))
+    table = pd.DataFrame({"game": game, "frame": frame, "who": who, "x": frame * 1.0, "map": game % 2, "role": who})
+    table.assign(phase=frame // 10).to_csv(tmp_path / "games.csv", index=False)
+    labels = ["map", "role", "phase"]  # of a recording, an agent, a frame
+    asked = Columns(time="frame", episode="game", agent="who", position=["x"], labels=labels, rate=10.0)
+    reader = TableReader(tmp_path / "games.csv", asked)
+    kept = Kept(reader, lambda one, n_agents: episodes_of(one, reader.layout, Treatment(window=8), n_agents))
+    survey(reader, kept.treat)
+    again, treat = kept.again(2)
+    recordings = list(again.recordings())
+    episodes = [episode for one in recordings for episode in treat(one, 2)[0]]
+    arrays = [values for one in episodes for values in (*one[:6], *one.labels.values())]
+    frames = [values for one in recordings for values in one if isinstance(values, np.ndarray)]
+    assert len(episodes) == 9 and sum(owner(values).nbytes for values in frames) == 0
+    assert all(owner(values).nbytes == values.nbytes for values in arrays)
+
+
+def owner(values: np.ndarray) -> np.ndarray:
+    """The array whose memory it is."""
+    while isinstance(values.base, np.ndarray):
+        values = values.base
+    return values
 
 
 @pytest.mark.parametrize(("agents", "passes"), [((3, 3), 1), ((3, 2), 2), ((1, 1), 2)])
